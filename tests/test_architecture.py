@@ -64,6 +64,8 @@ PUBLIC_ONLY = {"cli", "integrations", "studio"}  # `import privatest` and `from 
 # What they open besides: the report and the studio have no place among the package's functions.
 PUBLIC_PAGES = {"cli": {"report", "studio"}, "studio": {"report"}}
 FOLDERS = MAY_IMPORT.keys() | PUBLIC_ONLY
+FACES = {"__init__.py", "notions.py"}
+"""The public modules, which show what the folders hold. They are thin, and may be named as the file that they show."""
 NO_NOUNS = {"utils", "util", "common", "helpers", "misc"}
 
 RANDOMNESS = Path("privacy/randomness.py")
@@ -85,7 +87,7 @@ def violations(root: Path) -> list[str]:
     found += [
         f"{' and '.join(places)}: two files of the same name"
         for name, places in duplicate_names(root).items()
-        if name not in STILL_DOUBLE
+        if name not in STILL_DOUBLE and not (name in FACES and name in places and len(places) == 2)
     ]
     if len(chain := longest_chain(root)) > LONGEST_CHAIN:
         found.append(f"{' > '.join(chain)}: {len(chain)} modules import one another, more than {LONGEST_CHAIN}")
@@ -134,7 +136,7 @@ def imports(where: Path, tree: ast.Module, root: Path) -> Iterator[str]:
         elif own is None:
             if where.name == "__main__.py" and target == "cli":
                 continue
-            if target is not None and (where.name != "__init__.py" or target in PUBLIC_ONLY):
+            if target is not None and (where.name not in FACES or target in PUBLIC_ONLY):
                 yield f"imports {'.'.join(parts)}; a root module knows root modules only"
         elif len(parts) == 1:
             yield "imports the whole package; name the folder or module it needs"

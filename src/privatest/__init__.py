@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from privatest import errors as errors
+    from privatest import notions as notions
     from privatest import theory as theory
     from privatest.bounds import HistogramTest as HistogramTest
     from privatest.bounds import Optimum as Optimum
@@ -62,6 +63,13 @@ if TYPE_CHECKING:
     from privatest.hypotheses import mixture as mixture
     from privatest.hypotheses import near as near
     from privatest.ledger import Ledger as Ledger
+    from privatest.notions import approx as approx
+    from privatest.notions import gdp as gdp
+    from privatest.notions import kl as kl
+    from privatest.notions import pure as pure
+    from privatest.notions import renyi as renyi
+    from privatest.notions import tv as tv
+    from privatest.notions import zcdp as zcdp
     from privatest.power import Comparison as Comparison
     from privatest.power import NotionComparison as NotionComparison
     from privatest.power import Plan as Plan
@@ -76,14 +84,7 @@ if TYPE_CHECKING:
     from privatest.power.plan import plan as plan
     from privatest.privacy.adaptive import AdaptiveLevel as AdaptiveLevel
     from privatest.privacy.adaptive import adaptive_level as adaptive_level
-    from privatest.privacy.canonical import approx as approx
-    from privatest.privacy.canonical import as_notion as as_notion
-    from privatest.privacy.canonical import gdp as gdp
-    from privatest.privacy.canonical import kl as kl
-    from privatest.privacy.canonical import pure as pure
-    from privatest.privacy.canonical import renyi as renyi
-    from privatest.privacy.canonical import tv as tv
-    from privatest.privacy.canonical import zcdp as zcdp
+    from privatest.privacy.notions import as_notion as as_notion
     from privatest.privacy.verification import Verification as Verification
     from privatest.privacy.verification import verify_privacy as verify_privacy
     from privatest.progress_events import progress as progress
@@ -174,18 +175,18 @@ _HOMES = {
     "verify_privacy": "privacy.verification",
     "AdaptiveLevel": "privacy",
     "adaptive_level": "privacy",
-    "approx": "privacy",
+    "approx": "notions",
     "as_notion": "privacy",
-    "gdp": "privacy",
-    "kl": "privacy",
-    "pure": "privacy",
-    "renyi": "privacy",
-    "tv": "privacy",
-    "zcdp": "privacy",
+    "gdp": "notions",
+    "kl": "notions",
+    "pure": "notions",
+    "renyi": "notions",
+    "tv": "notions",
+    "zcdp": "notions",
 }
 
 # Reached as a whole: pt.errors.BudgetExceeded, pt.theory.coupling.
-_ROOMS = ("errors", "theory")
+_ROOMS = ("errors", "notions", "theory")
 
 __all__ = ["__version__", *sorted([*_HOMES, *_ROOMS])]
 

@@ -9,7 +9,8 @@ from privatest.bounds.lower_bound import lower_bound
 from privatest.bounds.optimum import Program, optimum, optimum_sample_size
 from privatest.bounds.two_point import Chains, TwoPoint, corners
 from privatest.hypotheses import make_pair
-from privatest.privacy import Notion, approx, as_notion, gdp, kl, pure, renyi, tv, zcdp
+from privatest.notions import approx, gdp, kl, pure, renyi, tv, zcdp
+from privatest.privacy import Notion, as_notion
 from privatest.theory.wasserstein import merge
 
 SIZES = {

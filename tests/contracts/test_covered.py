@@ -27,9 +27,8 @@ from privatest.changepoint.blocks import BlockDetector
 from privatest.decision.run import Design
 from privatest.errors import InvalidInput
 from privatest.privacy import Pure
-from privatest.privacy.canonical import notion_from_json
 from privatest.privacy.chain import ONE
-from privatest.privacy.notions import per_row
+from privatest.privacy.notions import notion_from_json, per_row
 from privatest.streams import SequentialPlan, sequential_plan, watch
 from privatest.streams.stream import SumBlocks
 from privatest.streams.watch import Watch

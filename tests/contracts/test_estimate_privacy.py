@@ -22,8 +22,8 @@ from privatest.estimates.groups import GroupsDesign, _success_score, design_grou
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.privacy import Pure, Tulap, canonical_noise
 from privatest.privacy.canonical import counts_guarantee, counts_noise
-from privatest.privacy.noise import Neighbourhood
-from privatest.privacy.notions import adds_up_within
+from privatest.privacy.composition import adds_up_within
+from privatest.privacy.notions import Neighbourhood
 from privatest.scores.score import DyadicCells
 from tests.contracts.test_running_privacy import SLACK, laws_of, loss
 from tests.contracts.walk import largest_loss, walking

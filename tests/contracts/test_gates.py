@@ -24,7 +24,7 @@ from privatest.fit import design_fit
 from privatest.hypotheses import make_pair
 from privatest.numbers import rational
 from privatest.privacy import Laplace, Logistic, Noise, Pure, Tulap
-from privatest.privacy.noise import Neighbourhood
+from privatest.privacy.notions import Neighbourhood
 from privatest.scores import Score, clamped_score
 from privatest.scores.score import LARGEST_TOTAL
 from privatest.streams.stream import SumBlocks

@@ -36,7 +36,7 @@ from privatest.fit.candidates import FitStatistic
 from privatest.fit.excess_law import Excess
 from privatest.hypotheses import make_pair
 from privatest.privacy import Laplace, Pure, Tulap, draws
-from privatest.privacy.noise import Neighbourhood
+from privatest.privacy.notions import Neighbourhood
 from privatest.scores import Score, clamped_score
 from privatest.streams.monitor import Monitor
 from privatest.streams.stream import SumBlocks

@@ -23,7 +23,7 @@ from privatest.hypotheses import make_pair
 from privatest.laws.curves import Curves
 from privatest.ledger import Ledger
 from privatest.privacy import Laplace, NoNoise, Pure, Tulap
-from privatest.privacy.noise import Neighbourhood, make_neighbourhood
+from privatest.privacy.notions import Neighbourhood, make_neighbourhood
 from privatest.scores import LabelCells, Score, clamped_score
 
 LAW = np.array([0.25, 0.75])

@@ -10,8 +10,7 @@ import pytest
 import privatest as pt
 from privatest.estimates.estimate import PLACES, STARTS, UNSEEN, Location
 from privatest.hypotheses.one_parameter import OneParameter
-from privatest.privacy.canonical import make_notion
-from privatest.privacy.noise import make_neighbourhood
+from privatest.privacy.notions import make_neighbourhood, make_notion
 
 FAMILIES = ["normal(mean=?, sd=1)", "cauchy(?, 1)", "normal(mean=?, sd in [0.8, 1.2])"]
 

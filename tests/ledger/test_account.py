@@ -16,7 +16,7 @@ from privatest.ledger import account as account_module
 from privatest.ledger.account import account_of, canonical, conversion, price_of, stored, written
 from privatest.ledger.hash_chain import LedgerRow
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
-from privatest.privacy.notions import weight
+from privatest.privacy.composition import weight
 
 ASK: dict[str, Any] = {"design": "sha256:5f2d", "draw": lambda: {"decision": "null"}}
 BUDGETS: list[Notion] = [Pure(1), Zcdp(0.5), Gdp(1), Renyi(3, 1), Tv(0.5), Kl(1), Approx(1, 1e-6)]

@@ -97,7 +97,7 @@ class TestRecordedAnswers:
 
     def test_the_slower_of_two_runs_is_told(self, book: pt.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
         inner: list[Any] = []
-        draw = type(TEST.noise)._draw_doubled
+        draw = type(TEST.noise).draw_doubled
 
         def racing(noise: Any, source: Any) -> int:
             if not inner:
@@ -105,7 +105,7 @@ class TestRecordedAnswers:
                 inner.append(TEST.run(BITS, ledger=book, **PAID))
             return draw(noise, source)
 
-        monkeypatch.setattr("privatest.privacy.tulap.Tulap._draw_doubled", racing)
+        monkeypatch.setattr("privatest.privacy.tulap.Tulap.draw_doubled", racing)
         outer = TEST.run(BITS, ledger=book, **PAID)
         assert outer == inner[1]
         assert inner[1].replayed is None

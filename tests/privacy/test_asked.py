@@ -11,6 +11,7 @@ from scipy import stats
 
 import privatest as pt
 from privatest.errors import InvalidInput
+from privatest.notions import approx, gdp, kl, pure, renyi, tv, zcdp
 from privatest.privacy import (
     Gaussian,
     Noise,
@@ -18,22 +19,15 @@ from privatest.privacy import (
     TruncatedTulap,
     Tulap,
     Uniform,
-    approx,
     as_notion,
     canonical_noise,
-    gdp,
-    kl,
     make_notion,
     noise_from_dict,
-    pure,
-    renyi,
     seeded_source,
-    tv,
-    zcdp,
 )
 from privatest.privacy.canonical import counts_guarantee, counts_noise
-from privatest.privacy.noise import NEIGHBOURS, Neighbourhood
-from privatest.privacy.notions import adds_up_within
+from privatest.privacy.composition import adds_up_within
+from privatest.privacy.notions import NEIGHBOURS, Neighbourhood
 
 
 @pytest.mark.parametrize(

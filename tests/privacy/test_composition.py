@@ -9,7 +9,8 @@ import pytest
 
 from privatest.errors import InvalidInput
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, canonical_noise
-from privatest.privacy.notions import adds_up_within, converted, of_weight, replaced, together, weight
+from privatest.privacy.composition import adds_up_within, of_weight, together, weight
+from privatest.privacy.notions import converted, replaced
 from tests.contracts.noise_laws import excess, spent
 from tests.privacy.test_asked import lattice, worst
 

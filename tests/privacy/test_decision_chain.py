@@ -14,7 +14,8 @@ import pytest
 from privatest.errors import InvalidDocument, InvalidInput, MissingExtra
 from privatest.privacy import Approx, Chain, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, noise_from_dict
 from privatest.privacy import chain as decision_chain
-from privatest.privacy.chain import BITS, ONE, chain_starts, climbed, decision_noise, proven
+from privatest.privacy.canonical import chain_starts, decision_noise
+from privatest.privacy.chain import BITS, ONE, chain_levels, proven
 
 pytest.importorskip("flint")
 
@@ -58,7 +59,7 @@ def allowed(notion: Notion, p: Fraction) -> float:
 @every_notion
 def test_neighbouring_levels_meet_the_notion_and_waste_nothing(notion: Notion) -> None:
     for start in chain_starts(notion):
-        _, heights = climbed(notion, start)
+        _, heights = chain_levels(notion, start)
         for low, high in itertools.pairwise(heights):
             p, q = Fraction(low, ONE), Fraction(high, ONE)
             assert p < q
@@ -73,14 +74,14 @@ def test_neighbouring_levels_meet_the_notion_and_waste_nothing(notion: Notion) -
 
 @pytest.mark.parametrize("notion", [notion for notion in NOTIONS if not notion.tradeoff], ids=str)
 def test_what_is_proven_is_true_and_more_is_not_proven(notion: Notion) -> None:
-    _, heights = climbed(notion, Fraction(1, 2))
+    _, heights = chain_levels(notion, Fraction(1, 2))
     low, high = heights[len(heights) // 2], heights[len(heights) // 2 + 1]
     assert proven(notion, low, high)
     assert not proven(notion, low, high + (ONE - high) // 1000)
 
 
 def test_gaussian_levels_are_those_of_a_normal_law() -> None:
-    first, heights = climbed(Gdp(Fraction(1, 2)), Fraction(1, 2))
+    first, heights = chain_levels(Gdp(Fraction(1, 2)), Fraction(1, 2))
     for level in (-4, -1, 0, 1, 4):
         expected = 0.5 * math.erfc(-level / 2 / math.sqrt(2))
         assert heights[level - first] / ONE == pytest.approx(expected, rel=1e-12)

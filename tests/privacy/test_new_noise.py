@@ -18,7 +18,8 @@ from privatest.hypotheses import make_pair
 from privatest.numbers import Floats
 from privatest.privacy import NOISES, Noise, NoNoise, Pure, noise_from_dict
 from privatest.privacy import randomness as coins
-from privatest.privacy.noise import Neighbourhood, two_sided_characteristic
+from privatest.privacy.noise import two_sided_characteristic
+from privatest.privacy.notions import Neighbourhood
 from privatest.privacy.randomness import RandomSource
 from privatest.scores import clamped_score
 
@@ -47,7 +48,7 @@ class Geometric(Noise):
     def variance(self) -> float:
         return 2 * math.exp(-self.decay_rate) / math.expm1(-self.decay_rate) ** 2
 
-    def _draw_doubled(self, source: RandomSource) -> int:
+    def draw_doubled(self, source: RandomSource) -> int:
         return 2 * coins.two_sided_geometric(self.rate.numerator, self.rate.denominator, source)
 
     def _log_pmf(self, v: Floats) -> Floats:

@@ -6,9 +6,8 @@ import itertools
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ import pytest
 import privatest as pt
 from privatest.errors import InvalidInput
 from privatest.privacy import as_notion, verification
-from privatest.privacy.notions import Notion, Pure
+from privatest.privacy.notions import Pure
 from privatest.privacy.verification import data_sets, measure, neighbouring, verify_privacy
 
 NOTIONS = ["pure(0.9)", "approx(0.4, 0.1)", "tv(0.2)", "gdp(0.8)"]
@@ -161,30 +160,6 @@ def test_a_designed_test_spends_its_epsilon() -> None:
     assert not verify_privacy(decide, domain=[0, 1], n=3, epsilon=0.99).private
     for kind, given in [("approx", {"epsilon": 0.5}), ("tv", {}), ("gdp", {}), ("zcdp", {}), ("kl", {})]:
         assert verify_privacy(decide, domain=[0, 1], n=3, privacy=Pure(1).into(kind, **given)).private
-
-
-@dataclass(frozen=True, repr=False)
-class OnlyH(Notion):
-    """A notion that is nothing but its function h: that of tv(1/4)."""
-
-    name: ClassVar[str] = "only_h"
-
-    def step(self, p: float, rest: float) -> tuple[float, float]:
-        return min(p + 0.25, 1.0), max(rest - 0.25, 0.0)
-
-    @property
-    def balanced(self) -> tuple[float, float]:
-        return 0.375, 0.625
-
-
-@pytest.mark.parametrize("share", [0.6, 0.62, 0.63, 0.9])
-def test_a_notion_may_be_nothing_but_its_h(share: float) -> None:
-    def mechanism(data: tuple[int, ...]) -> list[float]:
-        return [share, 1 - share] if data[0] else [1 - share, share]
-
-    found = verify_privacy(mechanism, domain=[0, 1], n=1, privacy=OnlyH())
-    assert found.private == verify_privacy(mechanism, domain=[0, 1], n=1, privacy="tv(0.25)").private
-    assert found.allowed == 0
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

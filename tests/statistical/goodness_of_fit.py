@@ -68,7 +68,7 @@ def scaled(noise: Noise, factor: Fraction) -> Noise:
 
 def draw_counts(noise: Noise, count: int, source: RandomSource) -> Counter[Fraction]:
     """``count`` draws, tallied as the integers whose half ``draw`` returns: a million fractions take as long again."""
-    doubled = Counter(map(noise._draw_doubled, itertools.repeat(source, count)))
+    doubled = Counter(map(noise.draw_doubled, itertools.repeat(source, count)))
     return Counter({Fraction(twice, 2): times for twice, times in doubled.items()})
 
 

@@ -37,9 +37,8 @@ from privatest.fit import FitTest
 from privatest.hypotheses.parse import as_hypothesis
 from privatest.numbers import Integers, Number
 from privatest.privacy import Notion, Pure, RandomSource, as_notion, make_notion
-from privatest.privacy.canonical import notion_words
 from privatest.privacy.draws import draw_many
-from privatest.privacy.notions import per_row
+from privatest.privacy.notions import notion_words, per_row
 from privatest.scores import Cells, DyadicCells, LabelCells, Score
 
 MOST_ERROR = 0.5

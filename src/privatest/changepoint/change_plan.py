@@ -38,8 +38,7 @@ from privatest.facts import Fact
 from privatest.hypotheses.parse import pair_or_question
 from privatest.numbers import Number, rational
 from privatest.privacy import Notion, Pure, RandomSource, make_notion
-from privatest.privacy.canonical import budget_word, notion_from_settings, notion_settings, notion_words
-from privatest.privacy.notions import per_row
+from privatest.privacy.notions import budget_word, notion_from_settings, notion_settings, notion_words, per_row
 from privatest.progress_events import looking
 from privatest.questions import known_arguments
 

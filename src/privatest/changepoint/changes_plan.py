@@ -42,8 +42,14 @@ from privatest.hypotheses.parse import pair_or_question
 from privatest.laws.block_laws import BlockLaws
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Notion, Pure, RandomSource, canonical_noise, make_notion
-from privatest.privacy.canonical import budget_word, notion_from_settings, notion_settings, notion_to_json, notion_words
-from privatest.privacy.notions import per_row
+from privatest.privacy.notions import (
+    budget_word,
+    notion_from_settings,
+    notion_settings,
+    notion_to_json,
+    notion_words,
+    per_row,
+)
 from privatest.questions import known_arguments
 from privatest.scores import Score
 

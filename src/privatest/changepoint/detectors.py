@@ -44,8 +44,8 @@ from privatest.hypotheses.parse import Hypotheses
 from privatest.laws.block_laws import ScoreLaw
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise, Notion, Pure, RandomSource, canonical_noise
-from privatest.privacy.canonical import loss_range, notion_from_json, notion_to_json, notion_words
-from privatest.privacy.notions import per_row
+from privatest.privacy.canonical import loss_range
+from privatest.privacy.notions import notion_from_json, notion_to_json, notion_words, per_row
 from privatest.progress_events import each
 from privatest.scores import Score, clamped_score
 from privatest.theory.decomposition import paper_clamp

@@ -28,8 +28,8 @@ from privatest.hypotheses import DiscretePair, Pair
 from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
 from privatest.numbers import Floats, Number, rational
 from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Notion, Pure, canonical_noise
-from privatest.privacy.chain import decision_noise
-from privatest.privacy.noise import REPLACE, Neighbourhood
+from privatest.privacy.canonical import decision_noise
+from privatest.privacy.notions import REPLACE, Neighbourhood
 from privatest.scores import Score, clamped_score, whole_score
 from privatest.scores.score import FEW_VALUES
 

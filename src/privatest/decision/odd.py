@@ -17,7 +17,7 @@ from privatest.decision.run import Besides
 from privatest.errors import InvalidInput, shown
 from privatest.numbers import Number
 from privatest.privacy import Notion, RandomSource, Tulap
-from privatest.privacy.notions import together
+from privatest.privacy.composition import together
 
 if TYPE_CHECKING:
     from privatest.engines import Records, Tallied

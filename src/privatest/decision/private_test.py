@@ -23,7 +23,7 @@ from privatest.hypotheses import as_distribution
 from privatest.laws import Curves, NoisyTotal
 from privatest.numbers import Floats, Number, rational
 from privatest.privacy import Noise, Notion, Pure, RandomSource, as_notion, noise_from_dict
-from privatest.privacy.noise import NEIGHBOURS, Neighbourhood
+from privatest.privacy.notions import NEIGHBOURS, Neighbourhood
 from privatest.scores import Score
 from privatest.scores.score_law import score_law
 

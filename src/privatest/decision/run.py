@@ -353,7 +353,7 @@ class Design(Described, Generic[R]):
             ledger, dataset, request, rng: as for :meth:`run`.
             besides: what is asked for besides the design's own answer, if anything.
         """
-        from privatest.privacy.notions import together  # start-up: planning adds up no prices
+        from privatest.privacy.composition import together  # start-up: planning adds up no prices
 
         for name, reason in self.UNFIT.items():
             if where.get(name) is not None:

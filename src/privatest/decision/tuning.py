@@ -44,8 +44,8 @@ from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
 from privatest.numbers import Floats, Integers, Number, rational, suggestion
 from privatest.privacy import Noise, Notion, Pure, canonical_noise, make_notion
-from privatest.privacy.chain import chain_starts, decision_noise
-from privatest.privacy.noise import REPLACE, Neighbourhood, make_neighbourhood
+from privatest.privacy.canonical import chain_starts, decision_noise
+from privatest.privacy.notions import REPLACE, Neighbourhood, make_neighbourhood
 from privatest.progress_events import part
 from privatest.scores import Score, clamped_score, whole_score
 from privatest.scores.clamped import cell_masses, cell_ratios

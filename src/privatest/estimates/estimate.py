@@ -52,10 +52,17 @@ from privatest.hypotheses.distribution import Numbers
 from privatest.hypotheses.one_parameter import OneParameter, condition, share_of
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Noise, Notion, Pure, RandomSource, canonical_noise, make_notion, noise_from_dict
-from privatest.privacy.canonical import counts_guarantee, counts_noise, notion_from_json, notion_to_json, notion_words
+from privatest.privacy.canonical import counts_guarantee, counts_noise
+from privatest.privacy.composition import adds_up_within
 from privatest.privacy.draws import draw_many, draw_rows, draw_some
-from privatest.privacy.noise import Neighbourhood, make_neighbourhood
-from privatest.privacy.notions import adds_up_within, replaced
+from privatest.privacy.notions import (
+    Neighbourhood,
+    make_neighbourhood,
+    notion_from_json,
+    notion_to_json,
+    notion_words,
+    replaced,
+)
 from privatest.progress_events import looking
 from privatest.questions import known_arguments
 from privatest.scores import Cells, Score

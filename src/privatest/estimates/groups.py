@@ -46,10 +46,9 @@ from privatest.hypotheses.one_parameter import OneParameter, share_of
 from privatest.laws.block_laws import REACHES, Counted, NoiseMasses, NoisyCount, masses_of, upper_tail, variance_of
 from privatest.numbers import Floats, Integers, Number, clipped, number_or_nan
 from privatest.privacy import Noise, Notion, RandomSource, canonical_noise, make_notion, noise_from_dict
-from privatest.privacy.canonical import notion_from_json, notion_to_json, notion_words
+from privatest.privacy.composition import adds_up_within
 from privatest.privacy.draws import draw_some
-from privatest.privacy.noise import Neighbourhood
-from privatest.privacy.notions import adds_up_within
+from privatest.privacy.notions import Neighbourhood, notion_from_json, notion_to_json, notion_words
 from privatest.progress_events import looking
 from privatest.questions import known_arguments, unanswered
 from privatest.scores import Score
@@ -628,7 +627,8 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         if self.score.low != 0 or not adds_up_within(costs, self.notion):
             listed = " and ".join("nothing" if cost is None else str(cost) for cost in costs)
             raise InvalidInput(
-                f"The noise meets {listed} for counts {reach} apart, which is not {notion_words(self.notion)}. Use more noise."
+                f"The noise meets {listed} for counts {reach} apart, which is not {notion_words(self.notion)}. "
+                "Use more noise."
             )
         if self.count_noise is not None and not self.count_noise.total_leaves:
             raise InvalidInput(f"The noise {self.count_noise.kind!r} does not give counts that may be released.")

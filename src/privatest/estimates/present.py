@@ -16,7 +16,7 @@ from typing import Any
 from privatest import numbers
 from privatest.facts import Fact
 from privatest.privacy import Noise, Notion, canonical_noise
-from privatest.privacy.noise import Neighbourhood
+from privatest.privacy.notions import Neighbourhood
 
 MISSING = ("count", "none")
 """What is said about missing records: how many are present is measured, or there are none."""

@@ -45,7 +45,7 @@ from privatest.privacy import (
     make_notion,
     noise_from_dict,
 )
-from privatest.privacy.canonical import notion_words
+from privatest.privacy.notions import notion_words
 from privatest.progress_events import looking
 from privatest.questions import known_arguments
 

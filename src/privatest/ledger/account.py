@@ -2,8 +2,8 @@
 
 Amounts lie in the ledger's rows as text, one text per amount: an epsilon as the fraction ``p/q``, as ever, every other
 notion as its own text. What is spent of a budget is a fraction too where one number adds up (epsilon, rho, mu squared,
-...: ``privacy/notions.py``); of a budget in (epsilon, delta) it is the list of how many charges there were of each
-notion, from which the composition is computed when it is needed (``privacy/composition.py``).
+...); of a budget in (epsilon, delta) it is the list of how many charges there were of each
+notion, from which the composition is computed when it is needed. Both are in ``privacy/composition.py``.
 """
 
 from __future__ import annotations
@@ -19,9 +19,20 @@ from typing import Any
 
 from privatest.charge import ANYBODY
 from privatest.errors import InvalidInput
-from privatest.privacy.canonical import as_notion
-from privatest.privacy.noise import NEIGHBOURS
-from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Renyi, Tv, Zcdp, converted, of_weight, replaced, weight
+from privatest.privacy.composition import of_weight, weight
+from privatest.privacy.notions import (
+    NEIGHBOURS,
+    Approx,
+    Gdp,
+    Notion,
+    Pure,
+    Renyi,
+    Tv,
+    Zcdp,
+    as_notion,
+    converted,
+    replaced,
+)
 
 Amount = Fraction | Notion
 """For people: an epsilon as a number, everything else as its notion; 0 where there is nothing."""

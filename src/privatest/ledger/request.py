@@ -14,9 +14,7 @@ from privatest.errors import BudgetExceeded, InvalidInput, RequestConflict, Sour
 from privatest.ledger.account import Account, Amount, Inconvertible, Protected, amount
 from privatest.ledger.hash_chain import SOURCE, LedgerRow, counted, exact
 from privatest.numbers import Number
-from privatest.privacy.canonical import as_notion
-from privatest.privacy.noise import NEIGHBOURS
-from privatest.privacy.notions import Notion, Pure
+from privatest.privacy.notions import NEIGHBOURS, Notion, Pure, as_notion
 
 if TYPE_CHECKING:
     from privatest.ledger.store import Book

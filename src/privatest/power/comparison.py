@@ -44,8 +44,7 @@ from privatest.privacy import (
     Zcdp,
     make_notion,
 )
-from privatest.privacy.canonical import notion_words
-from privatest.privacy.notions import is_straight
+from privatest.privacy.notions import is_straight, notion_words
 from privatest.progress_events import each, so_far
 from privatest.scores import whole_score
 from privatest.scores.clamped import cell_masses

@@ -1,20 +1,20 @@
-"""Noise on a lattice: exact draws, known laws. The noise is the stability notion. Arguments: proof.md.
+"""Notions of privacy, and noise on a lattice that meets them: exact draws, known laws. Arguments: proof.md.
 
 A new noise is a file with a subclass of :class:`Noise`, and its name in ``NOISES``.
 
-=============  ===============================================  ==============================
-class          law                                              test that uses it
-=============  ===============================================  ==============================
-``Tulap``      width * two-sided geometric + uniform            the tight test
-``Laplace``    continuous Laplace, rounded to half integers     ncLLR
-``Logistic``   continuous logistic, rounded to half integers    scLLR, sLLR
-``Stair``      width * two-sided geometric                      the stair: a decision and its level
-``NoNoise``    0                                                LLR, not private
-=============  ===============================================  ==============================
-
-And the canonical noises of other notions, which the tight test adds there (:func:`canonical_noise`): ``TruncatedTulap``
-for ``approx``, ``Uniform`` for ``tv``, ``Gaussian`` for ``gdp`` and, as it meets their divergences, for ``zcdp``,
-``renyi`` and ``kl``. ``Chain`` is the noise of a decision alone, under every notion (:func:`decision_noise`).
+==================  ===============================================  ==================================
+class               law                                              what uses it
+==================  ===============================================  ==================================
+``Tulap``           width * two-sided geometric + uniform            the tight test under ``pure``
+``TruncatedTulap``  Tulap with tails that end                        the tight test under ``approx``
+``Uniform``         uniform                                          the tight test under ``tv``
+``Gaussian``        normal, rounded to integers                      the tight test under other notions
+``Stair``           width * two-sided geometric                      a decision and its level, ``pure``
+``Chain``           width * the chain of a notion                    a decision under any other notion
+``Laplace``         continuous Laplace, rounded to half integers     ncLLR
+``Logistic``        continuous logistic, rounded to half integers    scLLR, sLLR
+``NoNoise``         0                                                LLR, not private
+==================  ===============================================  ==================================
 """
 
 from __future__ import annotations
@@ -23,74 +23,42 @@ from collections.abc import Mapping
 
 from privatest import numbers
 from privatest.errors import InvalidDocument, shown
-from privatest.privacy.adaptive import AdaptiveLevel, adaptive_level
-from privatest.privacy.canonical import (
-    Gaussian,
-    Uniform,
-    approx,
-    as_notion,
-    canonical_noise,
-    gdp,
-    kl,
-    make_notion,
-    pure,
-    renyi,
-    tv,
-    zcdp,
-)
-from privatest.privacy.chain import Chain
-from privatest.privacy.noise import Laplace, Logistic, Noise, NoNoise
-from privatest.privacy.notions import NOTIONS, Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
-from privatest.privacy.randomness import RandomSource, seeded_source, system_source
-from privatest.privacy.tulap import Stair, TruncatedTulap, Tulap
-
-__all__ = [
-    "NOISES",
-    "NOTIONS",
-    "AdaptiveLevel",
-    "Approx",
-    "Chain",
-    "Gaussian",
-    "Gdp",
-    "Kl",
-    "Laplace",
-    "Logistic",
-    "NoNoise",
-    "Noise",
-    "Notion",
-    "Pure",
-    "RandomSource",
-    "Renyi",
-    "Stair",
-    "TruncatedTulap",
-    "Tulap",
-    "Tv",
-    "Uniform",
-    "Zcdp",
-    "adaptive_level",
-    "approx",
-    "as_notion",
-    "canonical_noise",
-    "gdp",
-    "kl",
-    "make_notion",
-    "noise_from_dict",
-    "pure",
-    "renyi",
-    "seeded_source",
-    "system_source",
-    "tv",
-    "zcdp",
-]
+from privatest.privacy.adaptive import AdaptiveLevel as AdaptiveLevel
+from privatest.privacy.adaptive import adaptive_level as adaptive_level
+from privatest.privacy.canonical import canonical_noise as canonical_noise
+from privatest.privacy.chain import Chain as Chain
+from privatest.privacy.gaussian import Gaussian as Gaussian
+from privatest.privacy.noise import Laplace as Laplace
+from privatest.privacy.noise import Logistic as Logistic
+from privatest.privacy.noise import Noise as Noise
+from privatest.privacy.noise import NoNoise as NoNoise
+from privatest.privacy.noise import Uniform as Uniform
+from privatest.privacy.notions import NOTIONS as NOTIONS
+from privatest.privacy.notions import Approx as Approx
+from privatest.privacy.notions import Gdp as Gdp
+from privatest.privacy.notions import Kl as Kl
+from privatest.privacy.notions import Notion as Notion
+from privatest.privacy.notions import Pure as Pure
+from privatest.privacy.notions import Renyi as Renyi
+from privatest.privacy.notions import Tv as Tv
+from privatest.privacy.notions import Zcdp as Zcdp
+from privatest.privacy.notions import as_notion as as_notion
+from privatest.privacy.notions import make_notion as make_notion
+from privatest.privacy.randomness import RandomSource as RandomSource
+from privatest.privacy.randomness import seeded_source as seeded_source
+from privatest.privacy.randomness import system_source as system_source
+from privatest.privacy.tulap import Stair as Stair
+from privatest.privacy.tulap import TruncatedTulap as TruncatedTulap
+from privatest.privacy.tulap import Tulap as Tulap
 
 _ALL = (Tulap, Logistic, Laplace, NoNoise, Stair, TruncatedTulap, Uniform, Gaussian, Chain)
 NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in _ALL}
 
 
 def noise_from_dict(document: Mapping[str, object]) -> Noise:
-    """The noise that ``Noise.to_dict`` described.
+    """Read a noise that ``Noise.to_dict`` wrote. Raises InvalidDocument for anything else.
 
-    Guarantees: ``noise_from_dict(noise.to_dict()) == noise``, exactly; anything else is an InvalidDocument.
+    Guarantees: ``noise_from_dict(noise.to_dict()) == noise``, exactly.
 
     >>> noise_from_dict({"kind": "laplace", "scale": "5/2"})
     Laplace(scale=Fraction(5, 2))

@@ -1,13 +1,22 @@
-"""The chain of a notion: the best decision it allows, drawn exactly.
+r"""The chain of a notion: the best decision it allows, in doubles and drawn exactly.
 
-A notion says by h how much more probable "null" may become when one record changes. A decision that looks at the level
-of a total, which one record moves by one at most, is best where every step up takes all of it: Pr["null" at level k] is
-g(k) with g(k + 1) = h(g(k)), from a start that is chosen. Here g has values on a grid of 2^-192, each rounded down from
-what is proven to be at most h of the one before (rigorous enclosures: Johansson's Arb, by python-flint), so that the
-decision is a coin with a rational probability, and no draw depends on a rounding.
+A decision that gains all it may from each record runs along a chain g(k + 1) = h(g(k)), g(k) the probability of "null"
+when k records speak for it. No decision does better, so that chains are also what bounds are computed from.
 
-Under approx and tv the noisy level leaves, too: that is proven of the whole numbers themselves (:func:`levels_leave`).
-Of the others only the decision does: of zcdp, renyi and kl nothing else is private, and of gdp nothing else is proven.
+**In doubles.** All chains together are one distribution function F with
+
+.. math:: F(t + 1) = h(F(t)), \qquad F(-t) = 1 - F(t),
+
+the law of the canonical noise (Awan and Vadhan 2023): a chain is F at t, t + 1, t + 2, ... A finite :class:`Ladder` has
+a few rungs to each record, numbered by whole numbers; rung 0 is where h is balanced. Where h is made of straight lines,
+the rungs are the kinks of F, and between two rungs every chain is linear in its start.
+
+**Drawn exactly.** The noise :class:`Chain` makes a decision that looks at the level of a total, which one record moves
+by one at most. Here g has values on a grid of 2^-192, each rounded down from what is proven to be at most h of the one
+before (rigorous enclosures: Johansson's Arb, by python-flint). So the decision is a coin with a rational probability,
+and no draw depends on a rounding. Under approx and tv the noisy level may leave, too: that is proven of the whole
+numbers themselves (:func:`levels_leave`). Under the others only the decision may: for zcdp, renyi and kl nothing else
+is private, and for gdp nothing else is proven.
 """
 
 from __future__ import annotations
@@ -26,29 +35,130 @@ from numpy.typing import ArrayLike, NDArray
 
 from privatest import numbers
 from privatest.errors import InvalidDocument, InvalidInput, MissingExtra, shown
-from privatest.numbers import Floats, exp_bounds
-from privatest.privacy.canonical import as_notion
-from privatest.privacy.noise import Noise
-from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, quantile
+from privatest.numbers import Floats, Integers, clipped, exp_below
+from privatest.privacy.divergences import Odds, quantile
+from privatest.privacy.noise import Noise, whole_quotient
+from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, as_notion, is_straight
 from privatest.privacy.randomness import RandomSource
-from privatest.privacy.tulap import Stair
+
+SMALLEST = 1e-18
+"""A chain ends where 1 - g falls to this or below."""
+LONGEST = 1_000_000
+"""The largest number of values of a chain."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """F at a few rungs to each record, hence all chains of a notion.
+
+    Attributes:
+        notion: the notion whose h the chains follow.
+        starts: F at rungs 0, ..., ``fine``, with the complements: from p to 1 - p, where h(p) = 1 - p.
+        rests: 1 - F at rungs 0, 1, 2, ..., each with a small relative error; beyond them it is 0.
+    """
+
+    notion: Notion
+    starts: tuple[Odds, ...]
+    rests: Floats
+
+    @property
+    def fine(self) -> int:
+        """The number of rungs to a record."""
+        return len(self.starts) - 1
+
+    @property
+    def records(self) -> int:
+        """The number of records that lead from the middle to the end."""
+        return -(-len(self.rests) // self.fine)
+
+    def above(self, rungs: Integers) -> Floats:
+        """1 - F at each rung, negative rungs included: the lower half mirrors the upper one."""
+        up = clipped(rungs, 0, len(self.rests))
+        down = clipped(self.fine - rungs, 0, len(self.rests))
+        ended = np.append(self.rests, 0.0)
+        return np.where(rungs >= 0, ended[up], 1.0 - ended[down])
+
+    def below(self, rungs: Integers) -> Floats:
+        """F at each rung."""
+        return self.above(self.fine - rungs)
+
+    def between(self, rung: int, share: float) -> Odds:
+        """The start at ``share``, from 0 to 1, of the way from one of the rungs 0, ..., ``fine`` - 1 to the next."""
+        (p, rest), (q, other) = self.starts[rung], self.starts[rung + 1]
+        return p + share * (q - p), rest + share * (other - rest)
+
+
+@lru_cache(maxsize=32)
+def make_ladder(notion: Notion, fine: int) -> Ladder:
+    """The ladder with at most ``fine`` rungs to a record, and fewer if one record gains little.
+
+    If h is made of straight lines, the rungs are the kinks of F.
+
+    >>> make_ladder(Tv(0.25), 4).starts
+    ((0.375, 0.625), (0.5, 0.5), (0.625, 0.375))
+    """
+    low, high = notion.balanced
+    fine = math.ceil(fine * min(2 * (high - low), 1.0))
+    inner = _kinks(notion) if is_straight(notion) else [low + (high - low) * i / fine for i in range(1, fine)]
+    starts = ((low, high), *((s, 1 - s) for s in inner), (high, low))
+    rows = [chain(notion, *start) for start in starts[:-1]]
+    rests = np.zeros((max(map(len, rows)), len(rows)))
+    for i, row in enumerate(rows):
+        rests[: len(row), i] = row
+    flat = rests.ravel()
+    return Ladder(notion, starts, flat[: int(np.flatnonzero(flat)[-1]) + 1])
+
+
+def chain(notion: Notion, p: float, rest: float) -> list[float]:
+    """1 - g for g = p, h(p), h(h(p)), ... until nothing is left. ``rest`` is 1 - p."""
+    rests = [rest]
+    while rest > SMALLEST and len(rests) < LONGEST:
+        before = rest
+        p, rest = notion.step(p, rest)
+        if not rest < before:  # a chain that stands still
+            break
+        rests.append(rest)
+    return rests
+
+
+def _kinks(notion: Notion) -> list[float]:
+    """The starts whose chain, or whose mirror's chain, meets 1 - h(0), from where on h is 1; in increasing order."""
+    low, high = notion.balanced
+    left, taken = notion.step(0.0, 1.0)[::-1]  # 1 - h(0) and h(0)
+    starts = set()
+    if taken > 0:
+        p, rest = left, taken
+        # Invariant: the chain from p meets 1 - h(0); its rest grows by one record at a time.
+        while p > high:
+            rest, p = notion.step(rest, p)
+        starts = {s for s in (p, rest) if low * (1 + 1e-12) < s < high * (1 - 1e-12)}
+        if math.isclose(p, rest, rel_tol=1e-12):
+            starts = {0.5}
+    return sorted(starts)
+
 
 BITS = 192
 ONE = 1 << BITS
-# Beyond a probability of 2^-100 on either side the chain stays as it is: equal probabilities meet every notion.
+# Where less than 2^-100 is left on either side the chain ends: equal probabilities meet every notion.
 TAIL = 1 << (BITS - 100)
 MOST_LEVELS = 20_000
-# Doubles say what h is about; it is taken back by so much, relatively, until the enclosures prove it.
+# A double guesses h; 1 - h is then enlarged by these relative amounts, one after the other, until a proof succeeds.
 SLACKS = (4e-13, 1e-11, 1e-9, 1e-7, 1e-5)
-# A draw beyond the last level on either side: the decision is then the same at every level.
+# The level that a draw beyond the last level returns: the decision is then the same at every level.
 BEYOND = 1 << 80
 
 
 @dataclass(frozen=True)
 class Chain(Noise):
-    r"""N = width G with Pr[G > -k] = g(k), the chain of the notion: a total exceeds a cutoff as its level says.
+    r"""N = width G with Pr[G > -k] = g(k), where g is the chain of a notion: a decision by the level of a total.
 
-    Guarantees: the decision meets the notion, whatever two totals at most ``width`` apart are compared. Exact draws.
+    Guarantees: the decision meets the notion for any two totals at most ``width`` apart. Draws are exact.
+
+    Attributes:
+        notion: the notion that the decision meets.
+        width: the largest difference between the totals of neighbours, in lattice steps.
+        start: g(0), the probability of "null" at level 0.
+        flipped: whether this is -N.
     """
 
     notion: Notion
@@ -61,12 +171,12 @@ class Chain(Noise):
         object.__setattr__(self, "width", numbers.positive_integer(width=self.width))
         if not 0 < self.start < 1:
             raise InvalidInput(f"start={shown(self.start)} must lie strictly between 0 and 1.")
-        _ = self._heights  # what cannot be computed is refused before any draw
+        _ = self._heights  # refuses before any draw what cannot be computed
 
     @property
     def _heights(self) -> tuple[int, tuple[int, ...]]:
-        """The first level, and 2^192 g from it on; below it g is as there, above the last one as there."""
-        first, heights = climbed(self.notion, self.start)
+        """The first level, and 2^192 g at it and at all later ones; beyond either end g stays as it is there."""
+        first, heights = chain_levels(self.notion, self.start)
         if not self.flipped:
             return first, heights
         # -G: Pr[-G > -k] = 1 - Pr[G > k - 1]
@@ -74,17 +184,17 @@ class Chain(Noise):
 
     @property
     def heights(self) -> tuple[int, ...]:
-        """2^192 times the probabilities of "null", level by level; beyond the ends they are as there."""
+        """2^192 times the probability of "null" at each level; beyond either end it stays as it is there."""
         return self._heights[1]
 
     @property
     def _logs(self) -> tuple[int, Floats, Floats]:
-        """The first level, log g and log (1 - g) from it on."""
+        """The first level, and log g and log(1 - g) at it and at all later ones."""
         return _logs(*self._heights)
 
     @property
     def decision_only(self) -> bool:
-        """Whether nothing but the decision may leave; else the noisy level may, which is the total's plus G."""
+        """Whether nothing but the decision may leave. Else the total's level plus G may leave, too."""
         return not levels_leave(self.notion, self.heights)
 
     @property
@@ -106,15 +216,11 @@ class Chain(Noise):
     def describe(self) -> str:
         return f"Chain of {self.notion}"
 
-    @property
-    def offset(self) -> Fraction:
-        return Fraction(0)
-
     def _law(self) -> tuple[Floats, Floats]:
-        """Values of G and their probabilities; the 2^-100 beyond either end is left out."""
+        """Values of G and their probabilities, without the 2^-100 beyond either end."""
         first, log_g, log_rest = self._logs
         g, rest = np.exp(log_g), np.exp(log_rest)
-        # Pr[G = -k + 1] = g(k) - g(k - 1), from whichever end has the digits.
+        # Pr[G = -k + 1] = g(k) - g(k - 1), computed from the smaller tail, which has more digits.
         masses = np.where(g[1:] < 0.5, np.diff(g), -np.diff(rest))
         values: Floats = 1.0 - (first + np.arange(1, len(g), dtype=np.float64))
         return values, np.maximum(masses, 0.0)
@@ -125,7 +231,6 @@ class Chain(Noise):
         return 69.0 / (self.width * float(np.abs(values).max(initial=1.0) + 1.0))
 
     def reach(self, nats: float) -> float:
-        """A distance from 0 beyond which, on either side, there is a probability of about e^-nats or less."""
         first, log_g, log_rest = self._logs
         levels = first + np.arange(len(log_g))
         inside = levels[(log_g > -nats) & (log_rest > -nats)]
@@ -141,19 +246,17 @@ class Chain(Noise):
         mean = float(masses @ values)
         return self.width**2 * float(masses @ (values - mean) ** 2)
 
-    def _draw_doubled(self, source: RandomSource) -> int:
+    def draw_doubled(self, source: RandomSource) -> int:
         first, heights = self._heights
-        place = bisect_right(heights, source.bits(BITS))  # "null" from this level on
+        place = bisect_right(heights, source.bits(BITS))  # the decision is "null" from this level on
         if place == 0:
             return 2 * self.width * BEYOND
         return -2 * self.width * BEYOND if place == len(heights) else 2 * self.width * (1 - first - place)
 
     def _at(self, v: Floats) -> tuple[Floats, Floats]:
-        """log Pr[N > v] and log Pr[N <= v]: those of level -floor(v/width)."""
+        """log Pr[N > v] and log Pr[N <= v], which are log g and log(1 - g) at level -floor(v/width)."""
         first, log_g, log_rest = self._logs
-        whole = np.floor(v / self.width)
-        whole = np.where(v < self.width * whole, whole - 1, whole)
-        place = np.clip(-whole - first, 0, len(log_g) - 1)
+        place = np.clip(-whole_quotient(v, self.width) - first, 0, len(log_g) - 1)
         place = np.where(np.isnan(place), 0, place).astype(np.intp)
         return log_g[place], log_rest[place]
 
@@ -171,13 +274,13 @@ class Chain(Noise):
     def _probability(
         self, x: ArrayLike | Fraction, below: Callable[[Floats], Floats], above: Callable[[Floats], Floats]
     ) -> Floats:
-        """As for every noise, but not by symmetry."""
+        """As in the base class, but without symmetry."""
         v = np.floor(np.asarray(x, dtype=np.float64))
         with np.errstate(all="ignore"):
             log_above, log_below = self._at(v)
             small = log_below < log_above
-            found = np.where(small, below(np.where(small, log_below, -1.0)), above(np.where(small, -1.0, log_above)))
-        result: Floats = np.asarray(found)[()]
+            values = np.where(small, below(np.where(small, log_below, -1.0)), above(np.where(small, -1.0, log_above)))
+        result: Floats = np.asarray(values)[()]
         return result
 
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
@@ -185,20 +288,17 @@ class Chain(Noise):
         return np.asarray(np.exp(1j * np.multiply.outer(t, self.width * values)) @ masses)
 
     def guarantee(self, shift: int) -> Notion | None:
-        """Of the decision."""
+        """What the decision meets."""
         return self.notion if 0 < abs(shift) <= self.width else None
 
-    def _exact_loss(self, shift: int) -> Fraction | None:
-        return None if shift else Fraction(0)
-
     def to_dict(self) -> dict[str, object]:
-        """Kind, notion, width and start."""
+        """The noise as plain values: kind, notion, width and start."""
         start = f"{self.start.numerator}/{self.start.denominator}"
         return {"kind": self.kind, "notion": self.notion.text, "width": self.width, "start": start}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> Self:
-        """The chain that :meth:`to_dict` described, strictly."""
+        """Read what :meth:`to_dict` wrote; anything else is refused."""
         if set(document) != {"kind", "notion", "width", "start"}:
             raise InvalidDocument("A noise of kind 'chain' has a notion, a width and a start, and nothing else.")
         notion, width, start = (document[name] for name in ("notion", "width", "start"))
@@ -208,23 +308,6 @@ class Chain(Noise):
             return cls(as_notion(notion), width, Fraction(start))
         except (InvalidInput, ValueError, ZeroDivisionError) as error:
             raise InvalidDocument(f"A noise of kind 'chain' cannot be read: {error}") from None
-
-
-def decision_noise(notion: Notion, width: int | Fraction, start: Fraction | None = None) -> Noise:
-    """The noise of the best decision under a notion: the stair, or the notion's chain from its start.
-
-    >>> decision_noise(Pure(Fraction(1)), 3)
-    Stair(epsilon=Fraction(1, 1), width=3)
-    """
-    if isinstance(notion, Pure):
-        return Stair(notion.loss, math.ceil(width))
-    return Chain(notion, math.ceil(width), chain_starts(notion)[0] if start is None else start)
-
-
-def chain_starts(notion: Notion) -> list[Fraction]:
-    """Starts to choose from: 1/2 halfway between two levels, and at a level; of pure the first is as good as any."""
-    low = Fraction(round(notion.balanced[0] * (1 << 60)), 1 << 60)
-    return [low] if isinstance(notion, Pure) else [low, Fraction(1, 2)]
 
 
 @lru_cache(maxsize=64)
@@ -238,11 +321,11 @@ def _log(height: int) -> float:
 
 
 @lru_cache(maxsize=64)
-def climbed(notion: Notion, start: Fraction) -> tuple[int, tuple[int, ...]]:
-    """The first level, and 2^192 g at it and at all that follow; g is the start, rounded, at level 0.
+def chain_levels(notion: Notion, start: Fraction) -> tuple[int, tuple[int, ...]]:
+    """The first level of a chain, and 2^192 g at it and at all later ones. At level 0, g is the start, rounded.
 
-    Guarantees: of neighbouring levels, and of those beyond the ends, each pair of probabilities meets the notion both
-    ways, which is proven for each.
+    Guarantees: for any two neighbouring levels, and for those beyond the ends, the two probabilities are proven to meet
+    the notion both ways.
     """
     middle = round(start * ONE)
     up = _upwards(notion, middle)
@@ -252,24 +335,26 @@ def climbed(notion: Notion, start: Fraction) -> tuple[int, tuple[int, ...]]:
 
 
 def _upwards(notion: Notion, start: int) -> list[int]:
-    found = [start]
-    while ONE - found[-1] > TAIL:
-        following = _following(notion, found[-1])
-        if following <= found[-1]:
+    """2^192 g at level 0, where it is ``start``, and at all later levels."""
+    heights = [start]
+    while ONE - heights[-1] > TAIL:
+        following = _following(notion, heights[-1])
+        if following <= heights[-1]:
             break
-        found.append(following)
-        if len(found) > MOST_LEVELS:
+        heights.append(following)
+        if len(heights) > MOST_LEVELS:
             raise InvalidInput(
                 f"privacy={notion.text!r} is so strong that a decision has more than {MOST_LEVELS} levels. "
                 "Use release='statistic'."
             )
-    if found[-1] < ONE and isinstance(notion, Approx | Tv) and ONE - found[-1] <= math.floor(notion.exact[-1] * ONE):
-        found.append(ONE)  # what is left by rounding, or nearly nothing: so the chain ends
-    return found
+    left = ONE - heights[-1]
+    if left > 0 and isinstance(notion, Approx | Tv) and left <= math.floor(notion.exact[-1] * ONE):
+        heights.append(ONE)  # delta, or eta, covers what is left
+    return heights
 
 
 def _following(notion: Notion, height: int) -> int:
-    """The largest height that is proven to be at most h of this one, or nearly so."""
+    """A height that is proven to be at most 2^192 h at this one, and nearly the largest."""
     if isinstance(notion, Tv):
         return min(height + math.floor(Fraction(notion.eta) * ONE), ONE)
     if isinstance(notion, Pure | Approx):
@@ -289,29 +374,28 @@ def _following(notion: Notion, height: int) -> int:
 
 
 def _by_lines(notion: Pure | Approx, height: int) -> int:
-    """min(e^eps p + delta, 1 - e^-eps (1 - p - delta), 1), rounded down by bounds of the exponentials."""
-    # A trace less than delta: what all levels lose by rounding down must fit in, see `levels_leave`.
+    """min(e^eps p + delta, 1 - e^-eps (1 - p - delta), 1), rounded down by bounds on the exponentials."""
+    # Slightly less than delta, so that what all levels lose by rounding down fits in: see `levels_leave`.
     delta = notion.delta * (1 - Fraction(1, 1 << 60)) if isinstance(notion, Approx) else Fraction(0)
-    loss, size = Fraction(notion.exact[0]), BITS + 64
-    low, high = (Fraction(end, 1 << size) for end in exp_bounds(loss.numerator, loss.denominator, size))
+    shrink = 1 / exp_below(Fraction(notion.loss), BITS + 64) if notion.loss else Fraction(1)  # at least e^-eps
     p = Fraction(height, ONE)
     if 1 - p <= delta:
         return ONE
-    return math.floor(min(p / high + delta, 1 - high * (1 - p - delta)) * ONE) if high > 0 and low >= 0 else height
+    return math.floor(min(p / shrink + delta, 1 - shrink * (1 - p - delta)) * ONE)
 
 
 @lru_cache(maxsize=64)
 def levels_leave(notion: Notion, heights: tuple[int, ...]) -> bool:
-    """Whether a level plus G, Pr[G > -k] being these heights over 2^192, is proven to meet the notion itself.
+    """Whether the level plus G, with Pr[G > -k] given by ``heights``, is proven to meet the notion itself.
 
-    Of two such noisy levels one apart, all events: the sum of q - e^epsilon p over the values where that is positive is
-    at most delta, both ways. Whole numbers and a rational bound of e^epsilon: never true by rounding.
+    For two such noisy levels one apart and all events, the sum of q - e^epsilon p over the values where it is positive
+    must be at most delta, both ways. It is computed in whole numbers with a rational lower bound on e^epsilon, so that
+    rounding never makes it true.
     """
     if not isinstance(notion, Approx | Tv) or heights[0] != 0 or heights[-1] != ONE:
         return False
     loss = notion.loss if isinstance(notion, Approx) else Fraction(0)
-    size = BITS + 64
-    least = Fraction(1 << size, exp_bounds(loss.numerator, loss.denominator, size)[1])  # at most e^epsilon
+    least = exp_below(Fraction(loss), BITS + 64) if loss else Fraction(1)  # at most e^epsilon
     masses = [0, *(high - low for low, high in pairwise(heights)), 0]
     return all(
         sum((max(q - least * p, Fraction(0)) for p, q in pairwise(side)), Fraction(0)) <= notion.exact[-1] * ONE
@@ -320,7 +404,7 @@ def levels_leave(notion: Notion, heights: tuple[int, ...]) -> bool:
 
 
 def _arb() -> Any:
-    """Rigorous real numbers, at a precision far beyond the grid's."""
+    """The library of rigorous real numbers, set to a precision far beyond the grid's."""
     try:
         import flint  # an extra
     except ImportError:
@@ -334,7 +418,7 @@ def _real(flint: Any, value: Fraction) -> Any:
 
 
 def _gaussian(flint: Any, notion: Gdp, height: int, about: float) -> int:
-    """Phi(x + mu) for an x with Phi(x) proven to be at most p: so it is at most h(p)."""
+    """Phi(x + mu), rounded down, for an x with Phi(x) proven to be at most p. So it is at most h(p)."""
     half, root = flint.arb(1) / 2, flint.arb(2).sqrt()
     rest = _real(flint, Fraction(ONE - height, ONE))
     x = Fraction(about)
@@ -348,7 +432,7 @@ def _gaussian(flint: Any, notion: Gdp, height: int, about: float) -> int:
 
 
 def _ceiling(flint: Any, value: Any) -> int:
-    """A whole number of grid steps, at least the value."""
+    """A whole number of grid steps that is at least the value."""
     scaled = (value * _real(flint, Fraction(ONE))).upper().ceil()
     return int(scaled.unique_fmpz()) if scaled.is_exact() else ONE
 
@@ -375,24 +459,25 @@ def proven(notion: Notion, low: int, high: int) -> bool:
 def _concentrated(flint: Any, rho: Any, p: Any, u: Any, q: Any, v: Any) -> bool:
     r"""Whether :math:`\varphi(s) = \rho s (s + 1) - \log E e^{s \log(P/Q)} \ge 0` for all s = a - 1 > 0.
 
-    On an interval it is at least its tangent at the middle, less what the second derivative, enclosed, can bend it;
-    from s = 0 on, where it is 0, it has to rise. Beyond the largest ratio over rho no order matters.
+    On an interval it is at least its tangent at the middle, less what the enclosed second derivative can bend it. On
+    the first interval, at whose left end s = 0 it is 0, it must rise. Beyond the largest log-ratio over rho no order
+    matters.
     """
     first, second = (p / q).log(), (u / v).log()
     gap, odds = second - first, (u / p).log()
     far = max(float(abs(first).upper()), float(abs(second).upper())) / float(rho.lower()) + 1.0
 
     def shares(s: Any) -> tuple[Any, Any]:
+        """The probabilities of (p, u), tilted by e^(s log(P/Q))."""
         other = 1 / (1 + (-(odds + s * gap)).exp())
         return 1 - other, other
 
     def bend(low: Fraction, high: Fraction) -> Any:
+        """A lower bound on the second derivative between two points; the variance of a share is at most 1/4."""
         middle, radius = (low + high) / 2, (high - low) / 2
         one, other = shares(flint.arb(_real(flint, middle).mid(), _real(flint, radius).upper()))
-        spread = one * other
-        quarter = flint.arb(1) / 4
-        bound = spread.upper() if bool(spread.upper() <= quarter) else quarter
-        return 2 * rho - bound * gap * gap
+        variance, quarter = (one * other).upper(), flint.arb(1) / 4
+        return 2 * rho - (variance if bool(variance <= quarter) else quarter) * gap * gap
 
     todo = [(Fraction(0), Fraction(far))]
     for _ in range(4000):

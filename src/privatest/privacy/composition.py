@@ -1,19 +1,36 @@
-"""Privacy-loss distributions, by ``dp_accounting``: the one module that knows it.
+"""What several private answers, or several rows of one person, cost together.
 
-A notion that is a trade-off function has a pair of distributions that no two neighbours exceed (its dominating pair):
-randomised response for ``pure`` and ``approx``, two Gaussians for ``gdp``. Their privacy losses add up as independent
-numbers do, which is the tightest that can be said of many answers. Everything is rounded to the safe side: the losses
-lie on a grid, and the hockey-stick curve at the grid's points is exact ("connect the dots", Doroshenko et al. 2022).
+Where the cost is one number it adds up, as exact rationals:
+
+==============  ==============  ================================================================
+a budget in     adds up         because
+==============  ==============  ================================================================
+``pure``        epsilon         losses add up
+``zcdp``        rho             Renyi divergences of every order add up (Bun and Steinke 2016)
+``gdp``         mu squared      shifts of independent Gaussians add up (Dong, Roth and Su 2022)
+``renyi``       the bound       divergences of that order add up (Mironov 2017)
+``tv``, ``kl``  eta             total variation is subadditive; the chain rule of divergences
+==============  ==============  ================================================================
+
+These sums also hold where the next question and its price are chosen after looking at the answers before (Feldman and
+Zrnic 2021 for Renyi divergences, hence zcdp; Smith and Thakurta 2022 for gdp).
+
+A budget in (epsilon, delta) is composed as a whole, by the privacy-loss distributions of ``dp_accounting``, which no
+other module knows. A notion that is a trade-off function has a pair of distributions that no two neighbours exceed (its
+dominating pair): randomised response for ``pure`` and ``approx``, two Gaussians for ``gdp``. Their privacy losses add
+up as independent numbers do, which is the tightest that can be said of many answers. Everything is rounded to the safe
+side: the losses lie on a grid, and the hockey-stick curve at the grid's points is exact ("connect the dots", Doroshenko
+et al. 2022).
 
 Guarantees: :func:`composed_epsilon` is never less than what the answers cost together, provided that their notions were
-chosen without looking at the answers. Where the next price depends on the answers before, budgets in ``pure``,
-``zcdp``, ``gdp`` and ``renyi`` hold (see ``composition.py``); for (epsilon, delta) no theorem is as tight.
+chosen without looking at the answers. Where the next price depends on the answers before, use a budget in ``pure``,
+``zcdp``, ``gdp`` or ``renyi``: for (epsilon, delta) no theorem is as tight.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -22,36 +39,108 @@ from typing import Any
 import numpy as np
 
 from privatest.errors import InvalidInput, MissingExtra
-from privatest.numbers import Floats, rounded_up
+from privatest.numbers import Floats, rounded_up, square_root
 from privatest.privacy.chain import ONE, Chain
 from privatest.privacy.noise import Noise
-from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Tv, Zcdp, converted, of_weight, weight
+from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Tv, Zcdp, converted, with_last
 from privatest.privacy.tulap import Stair, Tulap
 
+
+def weight(notion: Notion) -> Fraction:
+    """The number of a notion that adds up: its last parameter, or the square of mu.
+
+    >>> weight(Zcdp(0.5)), weight(Gdp(0.5))
+    (Fraction(1, 2), Fraction(1, 4))
+    """
+    if isinstance(notion, Approx):
+        raise InvalidInput(f"{notion} has no one number that adds up.")
+    last: Fraction = notion.exact[-1]
+    return last**2 if isinstance(notion, Gdp) else last
+
+
+def of_weight(kind: Notion, amount: Fraction, *, up: bool = True) -> Notion:
+    """The notion of the given kind (and order) whose weight is ``amount``; the mu of gdp is rounded up, or down."""
+    if isinstance(kind, Gdp):
+        return Gdp(square_root(amount, up=up))
+    if isinstance(kind, Tv) and amount >= 1:
+        raise InvalidInput(f"Stability in total variation adds up to {float(amount):g}, and 1 says nothing at all.")
+    return with_last(kind, amount)
+
+
+def together(price: Fraction | Notion, epsilon: Fraction | int) -> Fraction | Notion:
+    """What an answer at ``price`` and another one at a pure epsilon cost together, in the notion of ``price``.
+
+    >>> together(Fraction(1, 2), Fraction(1, 4)), together(Zcdp(0.5), Fraction(1)), together(Approx(1, 1e-6), 1)
+    (Fraction(3, 4), zcdp(1), approx(2, 1e-06))
+    """
+    if not isinstance(price, Notion):
+        return price + epsilon
+    if not epsilon:
+        return price
+    if isinstance(price, Approx):
+        return Approx(price.loss + epsilon, price.delta)
+    second = converted(Pure(epsilon), price)
+    assert second is not None  # pure converts into everything
+    return of_weight(price, weight(price) + weight(second))
+
+
+def adds_up_within(parts: Iterable[Notion | None], whole: Notion) -> bool:
+    """Whether answers that meet ``parts``, one after the other, meet ``whole`` together. Never true by rounding.
+
+    Each part is converted into the kind of the whole. A part that does not convert is not within it, and neither is
+    None, the guarantee of an answer that meets no notion.
+
+    >>> adds_up_within([Gdp(0.6), Gdp(0.8)], Gdp(1)), adds_up_within([Gdp(0.6), Gdp(0.8)], Zcdp(0.499))
+    (True, False)
+    """
+    sums = tuple(Fraction(0) for _ in _amounts(whole))
+    for part in parts:
+        if isinstance(part, Tv) and isinstance(whole, Approx):
+            part = Approx(0, part.eta)  # exactly; a conversion rounds up
+        same_kind = None if part is None else converted(part, whole)
+        if same_kind is None:
+            return False
+        sums = tuple(a + b for a, b in zip(sums, _amounts(same_kind), strict=True))
+    return all(total <= most for total, most in zip(sums, _amounts(whole), strict=True))
+
+
+def _amounts(notion: Notion) -> tuple[Fraction, ...]:
+    """The numbers of a notion that add up: epsilon and delta of ``approx``, the weight of any other."""
+    return notion.exact if isinstance(notion, Approx) else (weight(notion),)
+
+
 GRID = 1e-4
-"""Losses are rounded to multiples of it."""
+"""Privacy losses are rounded to multiples of this."""
 LEAST_DELTA = 1e-10
-"""Below it the rounding errors of a Fourier transform are no longer small beside delta."""
+"""Below this, the rounding errors of a Fourier transform are not small beside delta."""
 ROUNDING = 1e-12
-"""What such a transform may be off by, in delta, and more."""
+"""An upper bound on the error of such a transform, in delta."""
 TRACE = 1e-13
-"""What a loss is off by where it is the difference of two logarithms, and more."""
+"""An upper bound on the error of a loss that is the difference of two logarithms."""
 MOST_ATOMS = 400_000
+"""The largest number of values for which the exact law of a noisy total is used."""
 CORNERS = 2_000
-"""Positive epsilons at which the largest delta of several laws is exact; in between it is a little more."""
-SIDES = (np.floor, np.ceil)
+"""The number of positive epsilons at which the largest delta of several laws is exact; between them it is larger."""
 Counts = Mapping[Notion, int]
+"""How many answers there are under each notion."""
 
 
-def _library() -> Any:
+def _library() -> tuple[Any, Any]:
+    """Two modules of dp_accounting: its privacy-loss distributions, and their probability mass functions."""
     try:
         # An extra, and slow to import: only where a budget or a question needs it.
-        from dp_accounting import pld
+        from dp_accounting.pld import pld_pmf, privacy_loss_distribution
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "dp_accounting":
             raise
         raise MissingExtra.of("Composing privacy losses needs dp-accounting.", "accounting") from None
-    return pld
+    return privacy_loss_distribution, pld_pmf
+
+
+def _connect_dots(grid: float, corners: Any, deltas: Any) -> Any:
+    """The distribution with these deltas at the epsilons ``grid * corners``, pessimistic between them."""
+    library, masses = _library()
+    return library.PrivacyLossDistribution(masses.create_pmf_pessimistic_connect_dots(grid, corners, deltas))
 
 
 def loss_distribution(notion: Notion, grid: float = GRID) -> Any:
@@ -60,9 +149,9 @@ def loss_distribution(notion: Notion, grid: float = GRID) -> Any:
     Returns:
         ``dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution``.
     """
-    library = _library().privacy_loss_distribution
     if isinstance(notion, Gdp):
-        return library.from_gaussian_mechanism(-rounded_up(-1 / notion.mu), value_discretization_interval=grid)
+        deviation = -rounded_up(-1 / notion.mu)
+        return _library()[0].from_gaussian_mechanism(deviation, value_discretization_interval=grid)
     if isinstance(notion, Tv):
         notion = Approx(0, notion.eta)
     if not isinstance(notion, Pure | Approx):
@@ -70,19 +159,16 @@ def loss_distribution(notion: Notion, grid: float = GRID) -> Any:
             f"{notion} has no one privacy-loss distribution: it bounds divergences. Convert it: "
             "into('approx', delta=...)."
         )
-    # An extra.
-    from dp_accounting.pld import pld_pmf
-
     loss = float(notion.loss) * (1 + 1e-15)
     delta = float(notion.exact[1]) if isinstance(notion, Approx) else 0.0
     corners = sorted({side(end / grid) for end in (-loss, loss) for side in (math.floor, math.ceil)})
-    excess = [delta + (1 - delta) * _excess(loss, corner * grid) for corner in corners]
-    excess[-1] = delta  # no finite loss lies beyond the last corner
-    return library.PrivacyLossDistribution(pld_pmf.create_pmf_pessimistic_connect_dots(grid, corners, excess))
+    deltas = [delta + (1 - delta) * _response_delta(loss, corner * grid) for corner in corners]
+    deltas[-1] = delta  # no finite loss lies beyond the last corner
+    return _connect_dots(grid, corners, deltas)
 
 
-def _excess(loss: float, epsilon: float) -> float:
-    """The hockey-stick divergence of randomised response at that epsilon."""
+def _response_delta(loss: float, epsilon: float) -> float:
+    """The hockey-stick divergence at ``epsilon`` of randomised response with privacy loss ``loss``."""
     if epsilon <= -loss:
         return -math.expm1(epsilon)
     return max(-math.expm1(epsilon - loss), 0.0) / (1 + math.exp(-loss))
@@ -94,10 +180,11 @@ def _repeated(notion: Notion, times: int) -> Any:
 
 
 def composed_epsilon(counts: Counts, delta: Fraction) -> float:
-    """An epsilon such that all the answers together are (epsilon, delta)-private; infinite where there is none.
+    """An epsilon such that all the answers together are (epsilon, delta)-private; infinite if there is none.
 
     Args:
-        counts: how many answers there are of each notion.
+        counts: how many answers there are under each notion.
+        delta: the probability by which epsilon may be exceeded.
 
     Guarantees: at most what adding up epsilons and deltas gives.
 
@@ -106,42 +193,49 @@ def composed_epsilon(counts: Counts, delta: Fraction) -> float:
     """
     if not counts:
         return 0.0
-    return min(_addedrounded_up(counts, delta), _concentrated(counts, delta), _convolved(counts, delta))
+    return min(_basic_composition(counts, delta), _concentrated(counts, delta), _convolved(counts, delta))
 
 
-def _addedrounded_up(counts: Counts, delta: Fraction) -> float:
-    """Basic composition, exactly, where no delta must be chosen."""
-    if not all(isinstance(notion, Pure | Approx | Tv) for notion in counts):
-        return math.inf
-    each = {notion: Approx(0, notion.eta) if isinstance(notion, Tv) else notion for notion in counts}
-    lost = sum(
-        (times * each[notion].exact[1] for notion, times in counts.items() if isinstance(each[notion], Approx)),
-        Fraction(0),
-    )
-    total = sum((times * each[notion].exact[0] for notion, times in counts.items()), Fraction(0))
-    return rounded_up(total) if lost <= delta else math.inf
+def _basic_composition(counts: Counts, delta: Fraction) -> float:
+    """The sum of the epsilons if the sum of the deltas is at most ``delta``; exact."""
+    epsilons = deltas = Fraction(0)
+    for notion, times in counts.items():
+        if isinstance(notion, Pure):
+            epsilons += times * notion.loss
+        elif isinstance(notion, Approx):
+            epsilons, deltas = epsilons + times * notion.loss, deltas + times * notion.delta
+        elif isinstance(notion, Tv):
+            deltas += times * notion.eta
+        else:  # a delta would have to be chosen
+            return math.inf
+    return rounded_up(epsilons) if deltas <= delta else math.inf
 
 
 def _concentrated(counts: Counts, delta: Fraction) -> float:
-    """Everything as ``zcdp``, whose rho adds up, and that as (epsilon, delta); not where the losses say more."""
-    if delta >= LEAST_DELTA and all(notion.tradeoff for notion in counts):
+    """Everything as ``zcdp``, whose rho adds up, converted to (epsilon, delta)."""
+    if not delta or (delta >= LEAST_DELTA and all(notion.tradeoff for notion in counts)):  # the losses say more
         return math.inf
-    each = {notion: converted(notion, Zcdp(1)) for notion in counts}
     rho = Fraction(0)
     for notion, times in counts.items():
-        found = each[notion]
-        if found is None:
+        part = converted(notion, Zcdp(1))
+        if part is None:
             return math.inf
-        rho += times * weight(found)
-    whole = converted(Zcdp(rho), Approx(1, delta)) if delta else None
+        rho += times * weight(part)
+    return _epsilon_of(Zcdp(rho), delta)
+
+
+def _epsilon_of(notion: Notion, delta: Fraction) -> float:
+    """The epsilon that follows from a notion at ``delta``; infinite if none does."""
+    whole = converted(notion, Approx(1, delta))
     return math.inf if whole is None else rounded_up(whole.exact[0])
 
 
 def _convolved(counts: Counts, delta: Fraction) -> float:
-    """The losses of the dominating pairs, added as independent numbers."""
+    """The losses of the dominating pairs, added up as independent numbers."""
     if delta < LEAST_DELTA:
         return math.inf
-    sums: dict[Notion, Fraction] = {}  # of what bounds divergences, by kind and order: first added up, then converted
+    # Notions that bound divergences are added up first, by kind and order, and then converted.
+    sums: dict[Notion, Fraction] = {}
     parts: dict[Notion, int] = {}
     for notion, times in counts.items():
         if notion.tradeoff:
@@ -152,66 +246,70 @@ def _convolved(counts: Counts, delta: Fraction) -> float:
     goal = float(delta) * (1 - 1e-6) - ROUNDING
     if not parts and len(sums) == 1:
         ((kind, total),) = sums.items()
-        found = converted(of_weight(kind, total), Approx(1, delta))
-        return math.inf if found is None else rounded_up(found.exact[0])
+        return _epsilon_of(of_weight(kind, total), delta)
     for kind, total in sums.items():
         share = converted(of_weight(kind, total), Approx(1, Fraction(goal) / (2 * len(sums))))
         if share is None:
             return math.inf
         parts[share] = parts.get(share, 0) + 1
-    whole = None
-    for notion in sorted(parts, key=lambda one: one.text):
-        one = _repeated(notion, parts[notion])
-        whole = one if whole is None else whole.compose(one)
-    assert whole is not None
-    return float(whole.get_epsilon_for_delta(goal)) * (1 + 1e-9)
+    first, *others = (_repeated(notion, parts[notion]) for notion in sorted(parts, key=lambda each: each.text))
+    for other in others:
+        first = first.compose(other)
+    return float(first.get_epsilon_for_delta(goal)) * (1 + 1e-9)
 
 
 def noise_distribution(noise: Noise, move: int, grid: float = GRID) -> Any:
-    """The privacy-loss distribution of what leaves where one record moves a total by ``move`` steps, by exact laws.
+    """The privacy-loss distribution of what is released, by the exact law of the noise.
 
-    What leaves is the noisy total, its level, or the decision alone, as the noise allows. Where the law of a noisy
-    total has more than ``MOST_ATOMS`` values it is that of the pair that dominates what the noise guarantees.
+    What is released is the noisy total, its level, or the decision alone, as the noise allows. If the law of a noisy
+    total has more than ``MOST_ATOMS`` values, the distribution is that of the pair that dominates what the noise
+    guarantees.
+
+    Args:
+        noise: the noise on the total.
+        move: the largest number of lattice steps by which one record moves the total.
+        grid: losses are rounded to multiples of this.
 
     Guarantees: at every epsilon the delta is at least that of any two neighbours, in both directions, and it stays so
-    however many are composed, whichever way a record moves each of them. The noise of a total is symmetric and its
-    ratios are monotone, so the largest move is the worst one, and both directions lose alike. A chain is not symmetric:
-    its distribution has the larger delta of the two at every epsilon.
+    for the composition of any number of them, whichever way a record moves each total. The noise of a total is
+    symmetric and its ratios are monotone, so the largest move is the worst one, and both directions lose alike. A chain
+    is not symmetric: its distribution has the larger delta of the two at every epsilon.
     """
     if isinstance(noise, Chain):
         return _largest_losses(_levels_apart(noise), grid)
-    if isinstance(noise, Tulap | Stair):  # over whole widths, which are the worst, the uniform part cancels
+    if isinstance(noise, Tulap | Stair):  # whole widths are the worst moves, and over them the uniform part cancels
         noise, move = Tulap(noise.epsilon, 1), -(-move // noise.width)
     reach = move
     while float(noise.logsf(noise.offset + reach)) > -80:
         reach *= 2
     if 2 * reach + move > MOST_ATOMS:
-        found = noise.guarantee(move)
-        if found is None:
+        met = noise.guarantee(move)
+        if met is None:
             raise InvalidInput(f"{noise.describe()} does not hide totals {move} apart. Use wider noise.")
-        return loss_distribution(found, grid)
+        return loss_distribution(met, grid)
     values = np.arange(-reach, reach + move + 1)
     lower, upper = (noise.logpmf(values - shift + float(noise.offset)) for shift in (0, move))
     apart = np.isneginf(lower)
     losses = upper[~apart] - lower[~apart] + TRACE
     losses, masses = losses[np.isfinite(losses)], np.exp(upper[~apart][np.isfinite(losses)])
-    # A loss between two points of the grid becomes both, so that neither law's mass is lost: "connect the dots".
+    # A loss between two points of the grid is split between them, so that both laws keep their mass.
     below = np.floor(losses / grid)
     shares = np.expm1(grid * (below + 1) - losses) / math.expm1(grid)
     points, place = np.unique(np.concatenate([below, below + 1]).astype(np.int64), return_inverse=True)
     split = np.bincount(place, np.concatenate([masses * shares, masses * (1 - shares)]))
-    lost = float(np.exp(upper[apart]).sum()) + math.exp(-79)  # both tails, counted as lost
-    # An extra.
-    from dp_accounting.pld import pld_pmf
-
-    pmf = pld_pmf.create_pmf(dict(zip(points.tolist(), split.tolist(), strict=True)), grid, lost, True)
-    return _library().privacy_loss_distribution.PrivacyLossDistribution(pmf)
+    infinite = float(np.exp(upper[apart]).sum()) + math.exp(-79)  # both tails count as infinite losses
+    library, masses_of = _library()
+    pmf = masses_of.create_pmf(dict(zip(points.tolist(), split.tolist(), strict=True)), grid, infinite, True)
+    return library.PrivacyLossDistribution(pmf)
 
 
 def _levels_apart(noise: Chain) -> tuple[Floats, Floats]:
-    """The laws of what leaves at two neighbouring levels, in rows; where only the decision does, a row for each two."""
+    """The laws of what is released at neighbouring levels, as two arrays with a row for each pair of levels.
+
+    If the noisy level leaves, one pair stands for all, for their laws are shifts of each other.
+    """
     heights = noise.heights
-    if not noise.decision_only:  # the level plus G, of which nothing lies beyond the heights
+    if not noise.decision_only:  # no mass of G lies beyond the heights
         masses = [(high - low) / ONE for low, high in pairwise(heights)]
         return np.array([[0.0, *masses]]), np.array([[*masses, 0.0]])
     odds = np.array([(height / ONE, (ONE - height) / ONE) for height in heights])
@@ -219,33 +317,31 @@ def _levels_apart(noise: Chain) -> tuple[Floats, Floats]:
 
 
 def _largest_losses(laws: tuple[Floats, Floats], grid: float) -> Any:
-    """The distribution whose delta is the largest of all rows' and both directions', at every epsilon on the grid."""
+    """The distribution whose delta is the largest over all rows and both directions, at every epsilon on the grid."""
     with np.errstate(divide="ignore", invalid="ignore"):
         losses = np.log(laws[0]) - np.log(laws[1])
     finite = np.append(losses[np.isfinite(losses)], 0.0) / grid
     most = math.ceil(np.abs(finite).max())
-    # Of one law delta is straight between the losses; of several, another one's becomes the largest anywhere.
+    # The delta of one law is straight between its losses; with several laws, another one can become the largest there.
     between = np.arange(-most, most, max(most // CORNERS, 1)) if len(losses) > 1 else np.array([0])
-    corners = np.unique(np.concatenate([between, *(side(sign * finite) for side in SIDES for sign in (-1, 1))]))
+    corners = np.unique(
+        np.concatenate([between, *(side(sign * finite) for side in (np.floor, np.ceil) for sign in (-1, 1))])
+    )
     corners = np.append(corners, corners[-1] + 1).astype(np.int64)
     scales = np.exp(grid * corners) * (1 - TRACE)
-    excess = np.zeros(len(corners))
+    deltas = np.zeros(len(corners))
     for p, q in (laws, laws[::-1]):
         for i, scale in enumerate(scales[:-1]):
-            excess[i] = max(excess[i], np.maximum(p - scale * q, 0.0).sum(axis=1).max())
-        excess[-1] = max(excess[-1], np.where(q > 0, 0.0, p).sum(axis=1).max())  # no finite loss lies beyond
-    # An extra.
-    from dp_accounting.pld import pld_pmf
-
-    pmf = pld_pmf.create_pmf_pessimistic_connect_dots(grid, corners, np.minimum(excess, 1.0))
-    return _library().privacy_loss_distribution.PrivacyLossDistribution(pmf)
+            deltas[i] = max(deltas[i], np.maximum(p - scale * q, 0.0).sum(axis=1).max())
+        deltas[-1] = max(deltas[-1], np.where(q > 0, 0.0, p).sum(axis=1).max())  # no finite loss lies beyond
+    return _connect_dots(grid, corners, np.minimum(deltas, 1.0))
 
 
 def event_of(notion: Notion) -> Any:
-    """The notion as an event of ``dp_accounting``, for its own accountants, as they are made by default.
+    """The notion as an event of ``dp_accounting``, for that library's own accountants with their default settings.
 
-    What a record moves is in the event already, whatever the neighbours are: a two-sided geometric noise that hides a
-    move of one for ``pure``, a Gaussian one for ``gdp``, and rho for ``zcdp``.
+    The event already accounts for what one record moves, whatever the neighbours are: it is two-sided geometric noise
+    that hides a move of one for ``pure``, Gaussian noise for ``gdp``, and rho for ``zcdp``.
     """
     _library()
     # An extra.

@@ -1,12 +1,13 @@
-r"""Many draws of a noise at once, each exact. Of Gaussian noise one by one.
+r"""Many draws of a noise at once, each exact; and random choices of a person's rows.
 
-A block detector over 10^7 records needs a million draws. Each is an inversion: a uniform number of 64 bits is looked up
-in a table of the cdf of the two-sided geometric part; should it hit the very cell of a threshold (one time in 10^16),
-more bits of the number and of the threshold are compared until they differ. Argument: proof.md.
+A block detector over 10^7 records needs a million draws. A draw of Tulap noise inverts the cdf of the two-sided
+geometric part: a uniform number of 64 bits is looked up in a table. If it hits the very cell of a threshold (one time
+in 10^16), more bits of the number and of the threshold are compared until they differ. Argument: proof.md.
 
-A half normal number k + x is kept in proportion to :math:`e^{-(k+x)^2/2}`: k with probability :math:`2^{-k-1}`, x
-uniform, and of these a share :math:`2^{k+2} e^{-(k+x)^2/2}/5 < 1`. Ten digits of x and a table of the share's bounds
-settle nearly all of them; of the rest more digits are drawn.
+Many draws of Gaussian noise keep a half normal number k + x in proportion to :math:`e^{-(k+x)^2/2}`: k has probability
+:math:`2^{-k-1}`, x is uniform, and of these pairs a share :math:`2^{k+2} e^{-(k+x)^2/2}/5 < 1` is kept. Ten digits of x
+and a table of bounds on the share settle nearly all pairs; for the rest more digits are drawn. Other noises are drawn
+one by one.
 """
 
 from __future__ import annotations
@@ -15,42 +16,43 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privatest.numbers import Integers, exp_bounds
-from privatest.privacy import Gaussian, Noise, RandomSource, TruncatedTulap, Tulap, Uniform
-from privatest.privacy.canonical import Digits
+from privatest.numbers import Integers, exp_bounds, first_true
+from privatest.privacy.gaussian import Digits, Gaussian
+from privatest.privacy.noise import Noise, Uniform
+from privatest.privacy.randomness import RandomSource
+from privatest.privacy.tulap import TruncatedTulap, Tulap
 
 Words = npt.NDArray[np.uint64]
 
 _WORD = 64
-# Fewer draws than this are made one by one: the table costs more.
+# Fewer draws than this are made one by one, because the table costs more.
 _FEW = 256
 _WORDS_A_CALL = 256
-# The largest table that is made for the sake of a monitor's single blocks: 0.05 s, once, at epsilon 0.09.
+# The largest table that is made for the single blocks of a monitor: it takes 0.05 s, once, at epsilon 0.09.
 _LARGEST_REACH = 512
-# Gaussian draws: from so many on by a table of k below _ROWS and cells of x, one for each value of its first digits.
+# From _MANY on, Gaussian draws use a table of k < _ROWS and cells of x, one for each value of its first _CELL digits.
 _MANY, _ROWS, _CELL = 4096, 8, 10
 
 
 def draw_many(noise: Noise, count: int, source: RandomSource) -> Integers:
-    """Twice ``count`` independent draws of the noise, as 64-bit integers (the noise may be a half integer).
+    """Twice ``count`` independent draws of the noise, as 64-bit integers; the noise may be a half integer.
 
     Guarantees: each has exactly the law of ``noise.draw``; independent.
     """
     if isinstance(noise, Uniform):
         return 2 * _below(noise.points, count, source) - (noise.points - 1)
     if isinstance(noise, TruncatedTulap):
-        found, open_ = np.zeros(count, dtype=np.int64), np.arange(count)
-        # Invariant: all but those that are open are draws of this noise; a rejected one leaves no trace.
-        while len(open_):
-            found[open_] = draw_many(noise.untruncated, len(open_), source)
-            far = open_[np.abs(found[open_]) > noise.whole]
-            open_ = np.array([i for i in far if not noise.keeps(int(found[i]), source)], dtype=np.int64)
-        return found
+        draws, rejected = np.zeros(count, dtype=np.int64), np.arange(count)
+        # Invariant: all draws but the rejected ones are draws of this noise; a rejected one leaves no trace.
+        while len(rejected):
+            draws[rejected] = draw_many(noise.untruncated, len(rejected), source)
+            far = rejected[np.abs(draws[rejected]) > noise.whole]
+            rejected = np.array([i for i in far if not noise.keeps(int(draws[i]), source)], dtype=np.int64)
+        return draws
     if isinstance(noise, Gaussian) and count >= _MANY:
         return _gaussians(noise, count, source)
     if not isinstance(noise, Tulap):
@@ -58,65 +60,66 @@ def draw_many(noise: Noise, count: int, source: RandomSource) -> Integers:
     w = noise.width
     if count < max(_FEW, 4 * _reach(noise.epsilon)):
         return _one_by_one(noise, count, source)
-    return 2 * (w * _two_sided(noise.epsilon, count, source) + _below(w, count, source)) - (w - 1)
+    return 2 * (w * _inverted(noise.epsilon, _words(count, source), source) + _below(w, count, source)) - (w - 1)
 
 
 def _gaussians(noise: Gaussian, count: int, source: RandomSource) -> Integers:
-    """Twice the draws: :meth:`Gaussian.rounded` where 64 digits do not settle it, the same in plain integers else."""
+    """Twice the draws. Where 64 digits do not settle the rounding, :meth:`Gaussian.rounded` draws more of them."""
     twice, half = 2 * noise.width * noise.mu.denominator, noise.mu.numerator << _WORD
-    unit, found = 2 * half, np.empty(count, dtype=np.int64)
+    unit, draws = 2 * half, np.empty(count, dtype=np.int64)
     for place, (whole, digits, minus) in enumerate(_half_normals(count, source)):
-        if digits.__class__ is int:
+        if isinstance(digits, int):
             low = twice * ((whole << _WORD) + digits) + half
             rounded = low // unit
             if low + twice <= (rounded + 1) * unit:
-                found[place] = -2 * rounded if minus else 2 * rounded
+                draws[place] = -2 * rounded if minus else 2 * rounded
                 continue
             digits = Digits(source, digits, _WORD)
-        found[place] = noise.rounded(whole, digits, source)
-    return found
+        draws[place] = noise.rounded(whole, digits, source)
+    return draws
 
 
-def _half_normals(count: int, source: RandomSource) -> list[tuple[int, Any, int]]:
-    """k, the digits of x (64 of them as an integer, or more as :class:`Digits`), and a fair bit for the sign."""
-    shares, found = _shares(), list[tuple[int, Any, int]]()
-    # Invariant: what is found so far was kept; pairs that are not leave no trace.
-    while len(found) < count:
-        size = 2 * (count - len(found)) + _WORD
+def _half_normals(count: int, source: RandomSource) -> list[tuple[int, int | Digits, int]]:
+    """k, the digits of x (64 of them as an integer, or more as :class:`Digits`), and a fair bit for the sign.
+
+    The pairs stay in the order in which they were drawn: which of them are not needed must not depend on their values.
+    """
+    shares, pairs = _shares(), list[tuple[int, int | Digits, int]]()
+    # Invariant: the pairs so far were kept; rejected ones leave no trace.
+    while len(pairs) < count:
+        size = 2 * (count - len(pairs)) + _WORD
         ones, x, uniform = _words(3 * size, source).reshape(3, size)
         lowest_zero = ~ones & (ones + np.uint64(1))
         k = np.where(lowest_zero == 0, _WORD, np.frexp(lowest_zero.astype(np.float64))[1] - 1)
         row, cell = np.minimum(k, _ROWS - 1), (x >> np.uint64(_WORD - _CELL)).astype(np.int64)
-        tabled = k < _ROWS  # else the first digit may be one of those that were counted
+        tabled = k < _ROWS  # else the bit for the sign may be one of the ones that were counted
         kept = tabled & (uniform < shares[row, cell + 1])
-        late: dict[int, tuple[int, Any, int]] = {}
-        for i in np.flatnonzero(~kept & (~tabled | (uniform <= shares[row, cell]))).tolist():
-            whole = int(k[i])
-            if whole == _WORD:  # all ones: they are counted on
+        unsettled = ~kept & (~tabled | (uniform <= shares[row, cell]))
+        places = np.flatnonzero(kept | unsettled)
+        columns = (values[places].tolist() for values in (k, x, uniform, ones >> np.uint64(_WORD - 1), unsettled))
+        for whole, digits, word, minus, undecided in zip(*columns, strict=True):
+            if not undecided:
+                pairs.append((whole, digits, minus))
+                continue
+            if whole == _WORD:  # all ones: count on in further words
                 while (more := _ones(source.bits(_WORD))) == _WORD:
                     whole += _WORD
                 whole += more
-            digits = _kept(whole, int(x[i]), int(uniform[i]), source)
-            if digits is not None:
-                kept[i], late[i] = True, (whole, digits, 0)
-        # In the order in which they were drawn: which are left out at the end must not depend on what they are.
-        places, minus = np.flatnonzero(kept), (ones[kept] >> np.uint64(_WORD - 1)).tolist()
-        pairs = list(zip(k[kept].tolist(), x[kept].tolist(), minus, strict=True))
-        for i, pair in late.items():
-            pairs[int(np.searchsorted(places, i))] = pair
-        found += pairs
-    return found[:count]
+            lazy = _kept(whole, digits, word, source)
+            if lazy is not None:
+                pairs.append((whole, lazy, 0))  # the sign is drawn with the rounding
+    return pairs[:count]
 
 
 def _ones(word: int) -> int:
-    """Ones at the low end of a word."""
+    """The number of ones at the low end of a word."""
     return (~word & (word + 1)).bit_length() - 1
 
 
 def _kept(whole: int, x: int, word: int, source: RandomSource) -> Digits | None:
-    """The digits of x where the pair is kept, None where it is not: by as many digits of both numbers as it takes."""
+    """The digits of x if the pair is kept, else None. It draws as many digits of both numbers as it takes."""
     digits, uniform = Digits(source, x, _WORD), Digits(source, word, _WORD)
-    # Invariant: nothing is decided yet: the uniform number and the share, as far as they are known, overlap.
+    # Invariant: by the digits known so far, the uniform number and the share may be in either order.
     while True:
         if uniform.value + 1 <= _share(whole, digits.value + 1, digits.bits, uniform.bits)[0]:
             return digits
@@ -127,7 +130,7 @@ def _kept(whole: int, x: int, word: int, source: RandomSource) -> Digits | None:
 
 
 def _share(whole: int, x: int, size: int, bits: int) -> tuple[int, int]:
-    """Bounds of 2^bits times the share that is kept at whole + x/2^size; it falls with x."""
+    """Bounds on 2^bits times the share that is kept at ``whole + x/2^size``. The share falls with x."""
     root = (whole << size) + x
     low, high = exp_bounds(root * root, 2 << 2 * size, bits + whole + 8)
     return (low << 2) // (5 << 8), -(-(high << 2) // (5 << 8))
@@ -135,19 +138,19 @@ def _share(whole: int, x: int, size: int, bits: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=1)
 def _shares() -> Words:
-    """Their lower bounds, for every k and every cell of x; the last column is x = 1."""
+    """Lower bounds on the shares, for every k and at the start of every cell of x; the last column is x = 1."""
     cells = range((1 << _CELL) + 1)
     return np.array([[_share(k, x, _CELL, _WORD)[0] for x in cells] for k in range(_ROWS)], dtype=np.uint64)
 
 
 def draw_rows(source: RandomSource, table: Integers, most: int) -> Integers:
-    """Of each line of a table ``most`` entries, drawn without replacement: which of a person's rows count.
+    """``most`` entries of each line of a table, drawn without replacement: which of a person's rows count.
 
-    Guarantees: every choice of so many places is equally likely, and independent of the others and of what stands
-    there. So each line alone decides what is taken from it, whatever the others hold (proof.md).
+    Guarantees: every choice of ``most`` places is equally likely, and independent of the other lines and of the
+    entries. So each line alone decides what is taken from it, whatever the others hold (proof.md).
     """
-    found, lines = table.copy(), np.arange(len(table))
-    # Invariant: the first places hold a uniform choice in uniform order, the others what is left.
+    shuffled, lines = table.copy(), np.arange(len(table))
+    # Invariant: the places so far hold a uniform choice in uniform order, the others the remaining entries.
     for place in range(most):
         left = table.shape[1] - place
         other = place + (
@@ -155,8 +158,8 @@ def draw_rows(source: RandomSource, table: Integers, most: int) -> Integers:
             if len(table) >= _FEW
             else np.array([source.below(left) for _ in lines], dtype=np.int64)
         )
-        found[lines, place], found[lines, other] = found[lines, other], found[lines, place]
-    return found[:, :most]
+        shuffled[lines, place], shuffled[lines, other] = shuffled[lines, other], shuffled[lines, place]
+    return shuffled[:, :most]
 
 
 def draw_some(source: RandomSource, counts: Sequence[int], size: int) -> list[int]:
@@ -178,14 +181,14 @@ def draw_some(source: RandomSource, counts: Sequence[int], size: int) -> list[in
 
 
 def _one_by_one(noise: Noise, count: int, source: RandomSource) -> Integers:
-    return np.array([noise.doubled(source) for _ in range(count)], dtype=np.int64)
+    return np.array([noise.draw_doubled(source) for _ in range(count)], dtype=np.int64)
 
 
 def draw_blocks(noise: Noise, count: int, source: RandomSource) -> Integers:
-    """As :func:`draw_many`, for those who draw again and again, few or many at a time, and never ahead.
+    """Twice ``count`` independent draws, for streams, which draw few or many at a time and never ahead.
 
-    Guarantees: each has exactly the law of ``noise.draw``; independent. From a seeded source the same draws come in the
-    same order however many are asked for at a time (but where a word must be drawn again: once in 10^16).
+    Guarantees: each has exactly the law of ``noise.draw``; independent. A seeded source gives the same draws in the
+    same order whatever the counts of the calls (unless a word must be drawn again, once in 10^16).
     """
     if count == 1 or not isinstance(noise, Tulap) or _cells(noise.epsilon) is None:
         return np.array(noise_adder(noise, source)([0] * count), dtype=np.int64)
@@ -195,27 +198,27 @@ def draw_blocks(noise: Noise, count: int, source: RandomSource) -> Integers:
 
 
 def noise_adder(noise: Noise, source: RandomSource) -> Callable[[list[int]], list[int]]:
-    """A function that adds draws of :func:`draw_blocks` to a few integers, one to each: quick, and never ahead."""
+    """A function that adds a draw as of :func:`draw_blocks` to each of a few integers, quickly and never ahead."""
     if isinstance(noise, TruncatedTulap):
-        untruncated, whole = noise_adder(noise.untruncated, source), noise.whole
+        add_untruncated, whole = noise_adder(noise.untruncated, source), noise.whole
 
         def kept() -> int:
-            while abs(doubled := untruncated([0])[0]) > whole and not noise.keeps(doubled, source):
+            while abs(doubled := add_untruncated([0])[0]) > whole and not noise.keeps(doubled, source):
                 pass
             return doubled
 
         return lambda totals: [total + kept() for total in totals]
     cells = _cells(noise.epsilon) if isinstance(noise, Tulap) else None
     if not isinstance(noise, Tulap) or cells is None:
-        return lambda totals: [total + noise.doubled(source) for total in totals]
+        return lambda totals: [total + noise.draw_doubled(source) for total in totals]
     w, epsilon, last, words = noise.width, noise.epsilon, len(cells), _word_source(source)
     limit = (1 << _WORD) // w * w
-    # By the place of a word in the table: twice the smallest value of its block of w. That of g = 0 is tried first.
+    # By the place of a word in the table: twice the smallest value of its block of w values. Block 0 is tried first.
     starts = [2 * w * (place - last // 2) - (w - 1) for place in range(last)]
     low, high, middle = cells[last // 2 - 1], cells[last // 2], starts[last // 2]
 
-    def added(totals: list[int]) -> list[int]:
-        found, drawn = [], iter(words(2 * len(totals)))
+    def add(totals: list[int]) -> list[int]:
+        noisy, drawn = [], iter(words(2 * len(totals)))
         for total, word, other in zip(totals, drawn, drawn):  # noqa: B905 - two words for each
             if low < word < high:
                 start = middle
@@ -223,16 +226,16 @@ def noise_adder(noise: Noise, source: RandomSource) -> Callable[[list[int]], lis
                 start = starts[place]
             else:
                 start = 2 * w * _resolve(epsilon, word, source) - (w - 1)
-            found.append(total + start + 2 * (other % w if other < limit else source.below(w)))
-        return found
+            noisy.append(total + start + 2 * (other % w if other < limit else source.below(w)))
+        return noisy
 
-    return added
+    return add
 
 
 def _word_source(source: RandomSource) -> Callable[[int], Sequence[int]]:
-    """Words of 64 bits: the source's own, where it has a quick way, else those of ``source.bits``, in its order."""
-    found: Callable[[int], Sequence[int]] | None = getattr(source, "words", None)
-    return found if found is not None else lambda count: _words(count, source).tolist()
+    """A function that returns words of 64 bits: the source's own quick one, or else ``source.bits`` in its order."""
+    words: Callable[[int], Sequence[int]] | None = getattr(source, "words", None)
+    return words if words is not None else lambda count: _words(count, source).tolist()
 
 
 def _words(count: int, source: RandomSource) -> Words:
@@ -245,40 +248,35 @@ def _words(count: int, source: RandomSource) -> Words:
 
 
 def _below(n: int, count: int, source: RandomSource) -> Integers:
-    """Uniform on 0, ..., n-1."""
+    """``count`` numbers that are uniform on 0, ..., n-1."""
     return _residues(n, _words(count, source), source)
 
 
 def _residues(n: int, values: Words, source: RandomSource) -> Integers:
-    """Uniform on 0, ..., n-1, by rejection of the incomplete last stretch of words."""
+    """Words modulo n, uniform on 0, ..., n-1: words of the incomplete last stretch are rejected and drawn again."""
     if n & (n - 1) == 0:
         return (values & np.uint64(n - 1)).astype(np.int64)
     limit = np.uint64((1 << _WORD) // n * n)
-    # Invariant: entries under the limit are uniform there and final.
+    # Invariant: entries under the limit are uniform there, and final.
     while len(rejected := np.flatnonzero(values >= limit)):
         values[rejected] = _words(len(rejected), source)
     return (values % np.uint64(n)).astype(np.int64)
 
 
-def _two_sided(epsilon: Fraction, count: int, source: RandomSource) -> Integers:
-    """g with probability proportional to exp(-epsilon abs(g))."""
-    return _inverted(epsilon, _words(count, source), source)
-
-
 def _inverted(epsilon: Fraction, words: Words, source: RandomSource) -> Integers:
-    """Inversion of the cdf at lazily extended uniforms that start with these words."""
+    """Draws of g with Pr[g] proportional to exp(-epsilon abs(g)), inverted at uniforms that start with ``words``."""
     reach, table = _reach(epsilon), _table(epsilon)
     place = np.searchsorted(table, words, side="left")
-    found = place.astype(np.int64) - reach
+    draws = place.astype(np.int64) - reach
     inside = np.minimum(place, len(table) - 1)
     for i in np.flatnonzero((place == len(table)) | (table[inside] == words)):
-        found[i] = _resolve(epsilon, int(words[i]), source)
-    return found
+        draws[i] = _resolve(epsilon, int(words[i]), source)
+    return draws
 
 
-def _reach(epsilon: Fraction) -> int:
-    """Beyond this either tail has mass under 2^-64: its cells are all one, and ambiguous."""
-    return int(Fraction(45) / epsilon) + 2
+def _reach(epsilon: Fraction, bits: int = _WORD) -> int:
+    """A number beyond which either tail has mass under 2^-bits, so that its cells coincide."""
+    return int(Fraction(45 * bits, 64) / epsilon) + 2
 
 
 @lru_cache(maxsize=8)
@@ -290,7 +288,7 @@ def _table(epsilon: Fraction) -> Words:
 
 @lru_cache(maxsize=8)
 def _cells(epsilon: Fraction) -> list[int] | None:
-    """The table as plain integers, for single words; None where it would be too large."""
+    """The table as plain integers, for single words; None if it would be too large."""
     return None if _reach(epsilon) > _LARGEST_REACH else list(_table(epsilon).tolist())
 
 
@@ -299,7 +297,7 @@ def _floor_cdf(epsilon: Fraction, g: int, bits: int) -> int:
     m = -g if g <= 0 else g + 1
     p, q = epsilon.numerator, epsilon.denominator
     extra = 16
-    # Invariant: the floor is not known yet; it is once both ends of the interval agree on it.
+    # Invariant: the floor is not known yet. It is once both ends of the interval agree on it.
     while True:
         size = bits + extra
         one = 1 << size
@@ -314,24 +312,13 @@ def _floor_cdf(epsilon: Fraction, g: int, bits: int) -> int:
 
 
 def _resolve(epsilon: Fraction, word: int, source: RandomSource) -> int:
-    """The g whose cell holds the uniform number that starts with this word, by more of its bits."""
+    """The g whose cell holds the uniform number that starts with this word, found with more of its bits."""
     bits, uniform = _WORD, word
-    # Invariant: U lies in [uniform, uniform + 1) / 2^bits.
+    # Invariant: the uniform number lies in [uniform, uniform + 1) / 2^bits.
     while True:
         bits += _WORD
         uniform = uniform << _WORD | source.bits(_WORD)
-        # The smallest g with floor(2^bits F(g)) >= uniform; settled unless the floor is uniform itself.
-        low, high = -1, 1
-        while _floor_cdf(epsilon, high, bits) < uniform and high < 1 << 40:
-            high *= 2
-        while _floor_cdf(epsilon, low, bits) >= uniform and low > -(1 << 40):
-            low *= 2
-        # Invariant: floor of low < uniform <= floor of high.
-        while high - low > 1:
-            middle = (low + high) // 2
-            if _floor_cdf(epsilon, middle, bits) >= uniform:
-                high = middle
-            else:
-                low = middle
-        if _floor_cdf(epsilon, high, bits) > uniform:
-            return high
+        far = _reach(epsilon, bits)
+        g = first_true(lambda g: _floor_cdf(epsilon, g, bits) >= uniform, -far, far)  # noqa: B023 - used at once
+        if _floor_cdf(epsilon, g, bits) > uniform:  # else the number is in the very cell of the threshold
+            return g

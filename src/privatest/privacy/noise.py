@@ -1,13 +1,9 @@
-"""What every noise is: a symmetric law on the integers or on the half integers, drawn exactly; and no noise at all.
+"""Noise: a symmetric law on the integers or on the half integers, drawn exactly; and the simplest of them.
 
-The draws are exact rationals. Everything else here (probabilities, characteristic function, variance) is
-double precision: it describes the noise and never touches a draw.
-
-A :class:`Neighbourhood` says which data sets must not be told apart, hence how far apart their totals can be.
-
-Laplace noise on the half integers: the noise of ncLLR, decided as the continuous one decides.
-
-Logistic noise on the half integers: the noise of scLLR, whose decision is the sigmoid coin.
+``Laplace`` decides as the continuous Laplace noise of ncLLR does, ``Logistic`` as the sigmoid coin of scLLR does;
+``Uniform`` is canonical for total variation, and ``NoNoise`` is none at all. Draws are exact rationals. Everything else
+here (probabilities, characteristic function, variance) is double precision: it describes the noise and never touches a
+draw.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,12 +26,8 @@ from privatest.documents import reading
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.numbers import Floats, Number
 from privatest.privacy import randomness as coins
+from privatest.privacy.notions import Notion, Pure, Tv
 from privatest.privacy.randomness import RandomSource, system_source
-
-if TYPE_CHECKING:
-    from privatest.privacy.notions import Notion
-    from privatest.scores import Score
-
 
 # Bounded: no document may ask for integers of unbounded size.
 _RATIONAL = re.compile(r"([1-9][0-9]{0,999})/([1-9][0-9]{0,999})")
@@ -43,7 +35,7 @@ _RATIONAL = re.compile(r"([1-9][0-9]{0,999})/([1-9][0-9]{0,999})")
 
 @dataclass(frozen=True)
 class Noise(ABC):
-    """A law on Z + offset, symmetric about 0.
+    """A law on the integers plus ``offset``, symmetric about 0.
 
     Guarantees: ``draw`` has exactly the law of the definition; ``pmf``, ``cdf``, ``sf`` and their logarithms
     have small relative error in both tails (the rounding of exp(-y) at y, that is, y times 1e-16 or so)
@@ -51,9 +43,9 @@ class Noise(ABC):
 
     Attributes:
         kind: what documents call it.
-        test: the name of the private test that adds it, "" where none does.
-        grain: how many lattice steps a width should have at least, so that the lattice costs next to nothing.
-        plateau: over how many values at a time the law is flat; 0 where it is not flat at all.
+        test: the name of the private test that adds it; "" if none does.
+        grain: the smallest number of lattice steps to a width at which the lattice costs next to nothing.
+        plateau: the number of consecutive values over which the law is flat; 0 if it is not flat.
     """
 
     kind: ClassVar[str]
@@ -62,7 +54,13 @@ class Noise(ABC):
 
     @classmethod
     def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:
-        """The noise that hides totals ``width`` lattice steps, of ``step`` nats, apart at the price of epsilon."""
+        """The noise that hides totals ``width`` lattice steps apart at the price of epsilon.
+
+        Args:
+            epsilon: the privacy loss.
+            width: the largest difference between the totals of neighbours, in lattice steps.
+            step: the length of a lattice step, in nats of the log-likelihood ratio.
+        """
         raise InvalidInput(
             f"{cls.kind} noise hides nothing at the price of an epsilon (here {epsilon}, {width}, {step})."
         )
@@ -73,15 +71,15 @@ class Noise(ABC):
 
     @property
     def spacing(self) -> int:
-        """The distance between values: 1, or more where a noisy total would tell the total modulo this.
+        """The distance between values. If it is more than 1, a noisy total would tell the total modulo this number.
 
-        Then only the level may leave: the number of spacings between a public cutoff and the noisy total, rounded up.
+        Then only the :meth:`level` may leave.
         """
         return 1
 
     @property
     def decision_only(self) -> bool:
-        """Whether nothing but the decision, that a total exceeds a cutoff, may leave."""
+        """Whether nothing but the decision, whether a total exceeds a cutoff, may leave."""
         return False
 
     @property
@@ -90,55 +88,57 @@ class Noise(ABC):
         return self.spacing == 1 and not self.decision_only
 
     def level(self, noisy: Fraction, cutoff: Fraction) -> int:
-        """That number: at least 1 iff the noisy total exceeds the cutoff."""
+        """The number of spacings between a public cutoff and the noisy total, rounded up.
+
+        It is at least 1 if and only if the noisy total exceeds the cutoff.
+        """
         return math.ceil((noisy - cutoff) / self.spacing)
 
     @property
     def mirrored(self) -> Noise:
-        """The noise whose law is that of -N: itself, where the law is symmetric."""
+        """The noise with the law of -N, which is this one if the law is symmetric."""
         return self
 
     def coarser(self, spacing: int) -> Self | None:  # noqa: ARG002 - what Tulap needs
-        """N' such that N has the law of spacing N' + V, V uniform on ``spacing`` points about 0; None where none is.
+        """N' such that N has the law of spacing N' + V, V uniform on ``spacing`` points about 0; None if there is none.
 
-        Of values that are spaced themselves: N has the law of spacing N', there is no V.
+        If the values of N are spaced themselves, N has the law of spacing N' without a V.
         """
         return None
 
     def guarantee(self, shift: int) -> Notion | None:
-        """What hides totals ``shift`` apart, as strongly as it does, exactly; None where nothing does."""
-        from privatest.privacy.notions import Pure  # start-up: a draw needs no notion
-
+        """The strongest notion that noisy totals ``shift`` apart meet, exactly; None if they meet none."""
         loss = self.exact_loss(shift)
         return Pure(loss) if loss else None
 
     def scattered(self, rows: int) -> Notion | None:
-        """What hides so many rows that each move some count by one, all counts having this noise: one count or many."""
-        from privatest.privacy.notions import Pure  # start-up: a draw needs no notion
+        """The notion that counts meet together, each with this noise, where ``rows`` rows move one count each by one.
 
+        The rows may move the same count or different ones.
+        """
         loss = self.exact_loss(1)
         return Pure(rows * loss) if loss else None
 
     def meets(self, notion: Notion, shift: int) -> bool:
-        """Whether noisy totals ``shift`` apart, or less, meet the notion: the one place where that is decided."""
-        found = self.guarantee(shift) if shift else None
-        return shift == 0 or (found is not None and found.implies(notion))
+        """Whether noisy totals at most ``shift`` apart meet the notion. This is the one place where that is decided."""
+        met = self.guarantee(shift) if shift else None
+        return shift == 0 or (met is not None and met.implies(notion))
 
     def hides(self, shift: int) -> bool:
-        """Whether totals so far apart are hidden as well as this noise was made to hide any."""
+        """Whether totals ``shift`` apart are hidden as well as this noise hides any."""
         return shift == 0 or self.guarantee(shift) is not None
 
     def reach(self, nats: float) -> float:
-        """A distance from 0 beyond which, on either side, there is a probability of about e^-nats or less."""
+        """A distance from 0 beyond which either side has a probability of about e^-nats or less."""
         return nats / self.decay_rate if math.isfinite(self.decay_rate) else 0.0
 
     def transform_reach(self, nats: float) -> float:  # noqa: ARG002 - only the Gaussian's falls so fast
-        """Between this and half a turn the characteristic function is below e^-nats; infinite where it never is."""
+        """The frequency from which up to half a turn the characteristic function is below e^-nats, or infinity."""
         return math.inf
 
     @property
     def rough(self) -> tuple[float, float]:
-        """For first guesses: deviation and scale of a normal and a Laplace number whose sum is about this."""
+        """The deviation of a normal and the scale of a Laplace number whose sum has about this law: a first guess."""
         return math.sqrt(self.variance), 0.0
 
     def beyond(self, probability: float) -> int:
@@ -153,15 +153,15 @@ class Noise(ABC):
         return most
 
     def window(self, nats: float) -> int:
-        """A whole number such that values beyond it, on either side, have a probability of about e^-nats or less."""
+        """A whole number beyond which the values on either side have a probability of about e^-nats or less."""
         return math.ceil(self.reach(nats) + 1)
 
     def exponent(self, x: float) -> float:
-        """About how large an exponent is taken for a probability at x: what its rounding is proportional to."""
+        """The rough size of the exponent in the probability at x, to which its rounding error is proportional."""
         return min(self.decay_rate, 1e9) * abs(x)
 
     def drift(self, theta: float) -> float:  # noqa: ARG002 - nothing, where the tails themselves bound theta
-        """Mean of the law tilted by e^(theta N), for saddle points; 0 where ``decay_rate`` bounds those anyway."""
+        """The mean of the law tilted by e^(theta N), for saddle points; 0 if ``decay_rate`` bounds those anyway."""
         return 0.0
 
     def log_excess(self, theta: float) -> float:
@@ -173,14 +173,14 @@ class Noise(ABC):
         return type(self).__name__
 
     @property
-    @abstractmethod
     def offset(self) -> Fraction:
         """0 or 1/2: the values are the integers plus this."""
+        return Fraction(0)
 
     @property
     @abstractmethod
     def decay_rate(self) -> float:
-        """Tails decay like exp(-decay_rate abs(x)); the characteristic function is analytic on that strip."""
+        """The tails decay like exp(-decay_rate abs(x)); the characteristic function is analytic on a strip as wide."""
 
     @property
     @abstractmethod
@@ -188,8 +188,8 @@ class Noise(ABC):
         """Variance; the mean is 0."""
 
     @abstractmethod
-    def _draw_doubled(self, source: RandomSource) -> int:
-        """Twice a draw: an integer, so that drawing needs no other arithmetic."""
+    def draw_doubled(self, source: RandomSource) -> int:
+        """Twice a value with this law, exact: an integer, so that drawing needs integer arithmetic alone."""
 
     @abstractmethod
     def _log_pmf(self, v: Floats) -> Floats:
@@ -203,19 +203,15 @@ class Noise(ABC):
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
         """E exp(i t N) for abs(Re t) <= pi inside the strip; real for real t."""
 
-    @abstractmethod
     def _exact_loss(self, shift: int) -> Fraction | None:
-        """The privacy loss at a shift >= 0."""
+        """The privacy loss at a shift >= 0; None if it has no bound."""
+        return None if shift else Fraction(0)
 
     def draw(self, source: RandomSource = system_source) -> Fraction:
-        """One value, exact. Private when the source is the system's."""
-        return Fraction(self._draw_doubled(source), 2)
+        """A value with this law, exact. It is private if the source is the system's."""
+        return Fraction(self.draw_doubled(source), 2)
 
-    def doubled(self, source: RandomSource) -> int:
-        """Twice such a value: whole, also where values are half integers."""
-        return self._draw_doubled(source)
-
-    # From here on numbers are double precision: no longer exact.
+    # From here on, numbers are in double precision and no longer exact.
 
     def logpmf(self, x: ArrayLike | Fraction) -> Floats:
         """log Pr[N = x]; -inf between lattice values."""
@@ -266,14 +262,14 @@ class Noise(ABC):
         return _scalar(value)
 
     def privacy_loss(self, shift: int) -> float:
-        """:meth:`exact_loss` as a double, infinite where there is no bound."""
+        """:meth:`exact_loss` as a double; infinity if there is no bound."""
         loss = self.exact_loss(shift)
         return math.inf if loss is None else float(loss)
 
     def exact_loss(self, shift: int) -> Fraction | None:
-        """Supremum over x of log Pr[N = x] - log Pr[N = x + shift]: the cost of moving the total by shift.
+        """The supremum over x of log Pr[N = x] - log Pr[N = x + shift]: the cost of moving the total by ``shift``.
 
-        An exact rational, so that prices are not rounded; None where there is no bound.
+        It is an exact rational, so that prices are not rounded; None if there is no bound.
         """
         try:
             steps = abs(operator.index(shift))
@@ -282,7 +278,7 @@ class Noise(ABC):
         return self._exact_loss(steps)
 
     def to_dict(self) -> dict[str, object]:
-        """Kind and parameters, rationals as "p/q": ``noise_from_dict`` reads it back exactly."""
+        """Kind and parameters as plain values, rationals as "p/q". ``noise_from_dict`` reads them back exactly."""
         document: dict[str, object] = {"kind": self.kind}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
@@ -293,7 +289,7 @@ class Noise(ABC):
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> Self:
-        """The noise of this class that ``to_dict`` described, strictly: nothing missing, nothing else."""
+        """Read what ``to_dict`` of this class wrote. A field that is missing, or one more, is refused."""
         fields = {field.name: field.type for field in dataclasses.fields(cls)}
         for name in document:
             if name != "kind" and name not in fields:
@@ -319,9 +315,9 @@ class Noise(ABC):
     def _probability(
         self, x: ArrayLike | Fraction, below: Callable[[Floats], Floats], above: Callable[[Floats], Floats]
     ) -> Floats:
-        """``below`` of the log lower tail where x is under 0, else ``above`` of the mirrored one.
+        """``below`` of the logarithm of the lower tail where x is negative, else ``above`` of the mirrored one.
 
-        Both tails are thus reached through a probability of at most 1/2: Pr[N > v] = Pr[N <= -v - 1].
+        Both tails are reached through a probability of at most 1/2 in this way: Pr[N > v] = Pr[N <= -v - 1].
         """
         v = self._floor(np.asarray(x, dtype=np.float64))
         negative = v < 0
@@ -332,9 +328,9 @@ class Noise(ABC):
 
 
 def _within_one_turn(t: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
-    """t minus whole turns of 2 pi, abs(Re t) <= pi, and how many turns were taken off.
+    """t less whole turns of 2 pi, so that abs(Re t) <= pi, and the number of turns.
 
-    Through sin and cos, whose argument reduction is exact; t - 2 pi k would lose digits near 2 pi k.
+    It goes through sin and cos, whose argument reduction is exact; t - 2 pi k would lose digits near 2 pi k.
     """
     angle = t.real
     reduced = np.where(np.abs(angle) <= np.pi, angle, np.arctan2(np.sin(angle), np.cos(angle)))
@@ -343,7 +339,7 @@ def _within_one_turn(t: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
 
 
 def _scalar(array: NDArray[Any]) -> NDArray[Any]:
-    """Arrays as they are; zero-dimensional ones as NumPy scalars."""
+    """An array as it is, but a NumPy scalar instead of a zero-dimensional array."""
     result: NDArray[Any] = np.asarray(array)[()]
     return result
 
@@ -363,17 +359,17 @@ def _rational(name: str, value: object) -> Fraction:
 
 
 def positive_within_double(**arguments: Number) -> Fraction:
-    """The one named argument as an exact positive rational whose double is neither 0 nor infinite."""
+    """The one named argument, as an exact positive rational that a double can hold."""
     value = numbers.positive("", **arguments)
     if not Fraction(1, 10**100) <= value <= 10**100:
-        ((name, given),) = arguments.items()
-        raise InvalidInput(f"{name}={given!r} must lie between 1e-100 and 1e100: its probabilities are not doubles.")
+        ((name, number),) = arguments.items()
+        raise InvalidInput(f"{name}={number!r} must lie between 1e-100 and 1e100: its probabilities are not doubles.")
     return value
 
 
 @dataclass(frozen=True)
 class HalfIntegerNoise(Noise):
-    """Noise on the half integers whose tails fall by a factor of exp(-1/scale) a step: that step's price is 1/scale."""
+    """Noise on the half integers whose tails fall by a factor of exp(-1/scale) at each step, which costs 1/scale."""
 
     scale: Fraction
 
@@ -394,7 +390,7 @@ class HalfIntegerNoise(Noise):
 
 @dataclass(frozen=True)
 class NoNoise(Noise):
-    """N = 0. Hides nothing: any shift of the total has infinite privacy loss.
+    """N = 0, which hides nothing: the privacy loss of any shift of the total is infinite.
 
     >>> NoNoise().privacy_loss(1)
     inf
@@ -402,16 +398,8 @@ class NoNoise(Noise):
 
     kind: ClassVar[str] = "none"
 
-    @classmethod
-    def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:  # noqa: ARG003 - hides nothing
-        raise InvalidInput("No noise hides nothing: there is none of it for any epsilon.")
-
     def describe(self) -> str:
         return "none"
-
-    @property
-    def offset(self) -> Fraction:
-        return Fraction(0)
 
     @property
     def decay_rate(self) -> float:
@@ -421,7 +409,7 @@ class NoNoise(Noise):
     def variance(self) -> float:
         return 0.0
 
-    def _draw_doubled(self, source: RandomSource) -> int:  # noqa: ARG002 - the signature every noise has
+    def draw_doubled(self, source: RandomSource) -> int:  # noqa: ARG002 - the signature every noise has
         return 0
 
     def _log_pmf(self, v: Floats) -> Floats:
@@ -433,8 +421,17 @@ class NoNoise(Noise):
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
         return np.ones_like(t)
 
-    def _exact_loss(self, shift: int) -> Fraction | None:
-        return None if shift else Fraction(0)
+
+def whole_quotient(v: Floats, width: float) -> Floats:
+    """The largest whole numbers g with ``width * g <= v``."""
+    g = np.floor(v / width)
+    return np.where(v < width * g, g - 1, g)  # a quotient just below a whole number may have been rounded up to it
+
+
+def uniform_characteristic(points: float, t: NDArray[Any]) -> NDArray[Any]:
+    """E exp(i t U) for U uniform on ``points`` consecutive values centred at 0 (the Dirichlet kernel), |Re t| <= pi."""
+    half = np.where(t == 0, 1, t / 2)  # the only zero of sin(t/2) there
+    return np.where(t == 0, 1, np.sin(points * half) / (points * np.sin(half)))
 
 
 def two_sided_characteristic(rate: float, theta: NDArray[Any]) -> NDArray[Any]:
@@ -455,47 +452,9 @@ def two_sided_characteristic(rate: float, theta: NDArray[Any]) -> NDArray[Any]:
     return ratio
 
 
-NEIGHBOURS = ("replace", "add-remove")
-
-
-@dataclass(frozen=True)
-class Neighbourhood:
-    """One person's rows, up to ``rows`` of them, replaced by as many others, or added or removed.
-
-    Attributes:
-        kind: "replace" (the number of records is public) or "add-remove" (it is not).
-        rows: the most rows that one person has in the data, or that are used of them.
-    """
-
-    kind: str = "replace"
-    rows: int = 1
-
-    def reach(self, score: Score, scale: int = 1, shift: int = 0) -> int:
-        """The most by which the sum of ``scale s - shift`` differs between neighbours."""
-        low, high = scale * score.low - shift, scale * score.high - shift
-        return self.rows * (high - low if self.kind == "replace" else max(abs(low), abs(high)))
-
-    def extent(self, low: float, high: float, centre: float) -> float:
-        """The same for any two ends, shifted by the centre where records come and go."""
-        return self.rows * (high - low if self.kind == "replace" else max(high - centre, centre - low))
-
-    def units(self, score: Score, centre: Fraction) -> int:
-        """:meth:`extent` of a score's range, rounded up to the score's lattice."""
-        return self.rows * math.ceil(max(score.high - centre, centre - score.low))
-
-
-REPLACE = Neighbourhood()
-
-
-def make_neighbourhood(neighbours: str, max_rows_per_unit: int) -> Neighbourhood:
-    """The neighbourhood a user asks for."""
-    numbers.choice(NEIGHBOURS, neighbours=neighbours)
-    return Neighbourhood(neighbours, numbers.positive_integer(max_rows_per_unit=max_rows_per_unit))
-
-
 @dataclass(frozen=True)
 class Laplace(HalfIntegerNoise):
-    r"""N = ceil(X) - 1/2 for X continuous Laplace: plus or minus (m + 1/2), m geometric.
+    r"""N = ceil(X) - 1/2 for X continuous Laplace, that is, plus or minus m + 1/2 with m geometric.
 
     .. math:: \Pr[N = \pm(m + \tfrac12)] = \tfrac12 (1 - r) r^m, \qquad r = e^{-1/scale}
 
@@ -518,8 +477,8 @@ class Laplace(HalfIntegerNoise):
         rate = self.decay_rate
         return 2 * math.exp(-rate) / math.expm1(-rate) ** 2 + 0.25
 
-    def _draw_doubled(self, source: RandomSource) -> int:
-        # The ratio is exp(-1/scale): numerator and denominator change places.
+    def draw_doubled(self, source: RandomSource) -> int:
+        # The ratio is exp(-1/scale), so numerator and denominator change places.
         m = coins.geometric(self.scale.denominator, self.scale.numerator, source)
         return 2 * m + 1 if source.bits(1) else -2 * m - 1
 
@@ -574,7 +533,7 @@ class Logistic(HalfIntegerNoise):
         images = np.sum(2 * q * (1 + q**2) / (1 - q**2) ** 2)
         return float((np.pi * s) ** 2 * (1 / 3 + 4 * images) + 1 / 12)
 
-    def _draw_doubled(self, source: RandomSource) -> int:
+    def draw_doubled(self, source: RandomSource) -> int:
         rate_p, rate_q = self.scale.denominator, self.scale.numerator
         # Invariant: rejected values leave no trace; m is kept with probability sigma_m sigma_(m+1).
         while True:
@@ -628,7 +587,7 @@ class Logistic(HalfIntegerNoise):
 
 
 def _images(s: float) -> int:
-    """How many images matter on each side: at abs(t) = pi the k-th is exp(-2 pi^2 s (k - 1)) of the first."""
+    """The number of images that matter on each side: at abs(t) = pi the k-th is exp(-2 pi^2 s (k - 1)) of the first."""
     return int(_NEGLIGIBLE / (2 * np.pi**2 * s)) + 2
 
 
@@ -637,3 +596,72 @@ def _csch(z: NDArray[Any]) -> NDArray[Any]:
     side = np.where(z.real < 0, -1.0, 1.0)
     mirrored = side * z
     return np.asarray(side * 2 * np.exp(-mirrored) / -np.expm1(-2 * mirrored))
+
+
+@dataclass(frozen=True)
+class Uniform(Noise):
+    """N uniform on ``points`` consecutive lattice values centred at 0, which are half integers if ``points`` is even.
+
+    Guarantees: noisy totals of totals d apart have a total variation of exactly d/points.
+
+    >>> Uniform(10).guarantee(1)
+    tv(0.1)
+    """
+
+    points: int
+    kind: ClassVar[str] = "uniform"
+    grain: ClassVar[int] = 8  # rounding the points up to a whole number then adds at most 1/8 of a width
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "points", numbers.positive_integer(points=self.points))
+
+    @property
+    def plateau(self) -> int:
+        return self.points
+
+    def coarser(self, spacing: int) -> Uniform | None:
+        return None if self.points % spacing else Uniform(self.points // spacing)
+
+    @property
+    def offset(self) -> Fraction:
+        return Fraction(0) if self.points % 2 else Fraction(1, 2)
+
+    @property
+    def decay_rate(self) -> float:
+        return math.inf
+
+    @property
+    def variance(self) -> float:
+        return (self.points**2 - 1) / 12
+
+    def reach(self, nats: float) -> float:  # noqa: ARG002 - the support ends
+        return self.points / 2
+
+    def exponent(self, x: float) -> float:  # noqa: ARG002 - nothing is exponentiated
+        return 0.0
+
+    def drift(self, theta: float) -> float:
+        """The mean of the law tilted by e^(theta N)."""
+        m = float(self.points)
+        if theta * m < 1e-3:
+            return theta * self.variance
+        return 0.5 * (m / math.tanh(m * theta / 2) - 1 / math.tanh(theta / 2))
+
+    def guarantee(self, shift: int) -> Notion | None:
+        return Tv(Fraction(abs(shift), self.points)) if 0 < abs(shift) < self.points else None
+
+    def scattered(self, rows: int) -> Notion | None:
+        """The total variations add up, whether the rows move one count or several."""
+        return self.guarantee(rows)
+
+    def draw_doubled(self, source: RandomSource) -> int:
+        return 2 * source.below(self.points) - (self.points - 1)
+
+    def _log_pmf(self, v: Floats) -> Floats:
+        return np.where(np.abs(v) <= (self.points - 1) / 2, -math.log(self.points), -np.inf)
+
+    def _log_lower(self, v: Floats) -> Floats:
+        return np.log(np.maximum(v + (self.points + 1) / 2, 0.0) / self.points)
+
+    def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
+        return uniform_characteristic(float(self.points), t)

@@ -4,10 +4,10 @@ A :class:`RandomSource` hands out uniform integers and nothing else; every draw 
 such integers. ``system_source`` asks the operating system's cryptographic generator, once per integer: it
 keeps no state, so a forked or restored process cannot repeat noise that was already released.
 ``seeded_source(rng)`` is for simulations and tests: whoever knows the seed knows the noise, so
-nothing drawn from it is private, and its ``simulated`` flag is what results carry to say so.
+nothing drawn from it is private, and its ``simulated`` flag lets results say so.
 
-Of the coins each function builds on the one above, none knows a float. Probabilities are given by integers p, q with
-p/q the rational meant, q >= 1. Arguments are trusted (the noises check theirs once). Expected cost is a few uniform
+Each coin builds on the one above it, and none uses a float. A probability is given by integers p, q with q >= 1, which
+mean the rational p/q. Arguments are not checked here; the noises check theirs once. The expected cost is a few uniform
 integers whatever the size of p and q.
 
 Reference: Canonne, Kamath, Steinke 2020, "The Discrete Gaussian for Differential Privacy", section 5.
@@ -61,7 +61,7 @@ class SystemSource:
 
     @staticmethod
     def words(count: int) -> Sequence[int]:
-        """So many words of 64 bits, of one call."""
+        """``count`` words of 64 bits, from one call of the system."""
         return _layout(count).unpack(os.urandom(8 * count))
 
     def __repr__(self) -> str:
@@ -71,7 +71,7 @@ class SystemSource:
 class SeededSource:
     """Integers from the 64-bit words of a NumPy generator, reproducible from its seed.
 
-    Words are fetched in blocks, so the generator runs ahead of what was used: do not count on its state.
+    Words are fetched in blocks, so the generator runs ahead of the words used: do not rely on its state.
     """
 
     simulated = True
@@ -87,9 +87,9 @@ class SeededSource:
         return self._words.pop()
 
     def words(self, count: int) -> Sequence[int]:
-        """So many words, as :meth:`bits` of 64 takes them."""
+        """``count`` words of 64 bits, in the order in which ``bits(64)`` returns them."""
         taken: list[int] = []
-        # Invariant: what is taken are the first words, in order.
+        # Invariant: `taken` holds the first words, in order.
         while len(taken) < count:
             taken.append(self._word())
             first = max(len(self._words) - (count - len(taken)), 0)
@@ -106,7 +106,7 @@ class SeededSource:
             count = (k - 1) // _WORD
             value = int.from_bytes(_layout(count).pack(*self.words(count)), "big")
             k -= _WORD * count
-        elif k > _WORD:  # the same of one word, which is quicker without a list
+        elif k > _WORD:  # as above with one word, which is quicker without a list
             value, k = self._word(), k - _WORD
         return value << k | self._word() >> (_WORD - k)
 

@@ -1,15 +1,15 @@
-r"""Tulap, the tight noise: no epsilon-DP test on a two-point domain decides better; its truncated kin, and the stair.
+r"""Tulap, the tight noise: no epsilon-DP test on two points decides better. Also its truncated kin, and the stair.
 
-``TruncatedTulap`` is what Tulap is where a probability of delta may be lost: canonical for (epsilon, delta).
+``TruncatedTulap`` is canonical for (epsilon, delta): it is Tulap with tails that end.
 
-The stair, of which Tulap is the average over all offsets, is the noise of the best decision, which releases a level of
-the total and never the noisy total itself. Every epsilon-DP test is a mixture of tests that add a two-sided geometric
-to an integer which one record moves by 1 at most. Such an integer is the level of the total, the number of whole widths
-by which it exceeds a cutoff:
+``Stair`` is the noise of the best decision, and Tulap is its average over all offsets. It releases a level of the total
+and never the noisy total itself. Every epsilon-DP test is a mixture of tests that add a two-sided geometric number G to
+an integer which one record moves by at most 1. Such an integer is the level of the total, the number of whole widths by
+which it exceeds a cutoff:
 
 .. math:: T = \lceil (S - \kappa)/w \rceil + G, \qquad S + wG > \kappa \iff T \ge 1.
 
-So a decision has the error rates of the noise wG; what may leave is T alone, for S + wG tells S modulo w.
+So a decision has the error rates of the noise wG. Only T may leave, because S + wG tells S modulo w.
 """
 
 from __future__ import annotations
@@ -25,16 +25,22 @@ from numpy.typing import NDArray
 
 from privatest import numbers
 from privatest.errors import InvalidInput, shown
-from privatest.numbers import Floats, exp_bounds, rational
+from privatest.numbers import Floats, exp_bounds, first_true, rational
 from privatest.privacy import randomness as coins
-from privatest.privacy.noise import Noise, positive_within_double, two_sided_characteristic
+from privatest.privacy.noise import (
+    Noise,
+    positive_within_double,
+    two_sided_characteristic,
+    uniform_characteristic,
+    whole_quotient,
+)
 from privatest.privacy.notions import Approx, Notion
 from privatest.privacy.randomness import RandomSource
 
 
 @dataclass(frozen=True)
-class _OfWidths(Noise):
-    """A two-sided geometric number of whole widths, alone or with a uniform part: what both have in common."""
+class _WholeWidths(Noise):
+    """What ``Stair`` and ``Tulap`` share: a two-sided geometric number of whole widths."""
 
     epsilon: Fraction
     width: int
@@ -59,16 +65,16 @@ class _OfWidths(Noise):
         return float(self.epsilon / self.width)
 
     def _exact_loss(self, shift: int) -> Fraction:
-        """One epsilon for every width that the total moves by, begun ones included."""
+        """One epsilon for each width, or part of a width, by which the total moves."""
         return self.epsilon * -(-shift // self.width)
 
 
 @dataclass(frozen=True)
-class Stair(_OfWidths):
+class Stair(_WholeWidths):
     r"""N = width G, G a two-sided geometric: Pr[G = g] = tanh(epsilon/2) e^(-epsilon abs(g)).
 
-    Guarantees: the level of S + N, counted in widths from any public cutoff, is epsilon-DP where S moves by ``width``
-    at most. S + N itself is not: ``spacing`` says so, and tests release the level only.
+    Guarantees: the level of S + N, counted in widths from any public cutoff, is epsilon-DP if S moves by at most
+    ``width``. S + N itself is not private: ``spacing`` says so, and tests release the level only.
     Reference: Awan and Slavkovic 2018 (their F is the average of these decisions over all cutoffs).
 
     >>> Stair(Fraction(1, 2), 3).privacy_loss(3), Stair(Fraction(1, 2), 3).spacing
@@ -83,15 +89,11 @@ class Stair(_OfWidths):
         return self.width
 
     @property
-    def offset(self) -> Fraction:
-        return Fraction(0)
-
-    @property
     def variance(self) -> float:
         epsilon = float(self.epsilon)
         return self.width**2 * 2 * math.exp(-epsilon) / math.expm1(-epsilon) ** 2
 
-    def _draw_doubled(self, source: RandomSource) -> int:
+    def draw_doubled(self, source: RandomSource) -> int:
         p, q = self.epsilon.numerator, self.epsilon.denominator
         return 2 * self.width * coins.two_sided_geometric(p, q, source)
 
@@ -101,9 +103,8 @@ class Stair(_OfWidths):
 
     def _log_lower(self, v: Floats) -> Floats:
         # Pr[G <= -m] = b^m/(1+b) for m >= 0.
-        epsilon, g = float(self.epsilon), np.floor(v / self.width)
-        # A quotient just below a whole number may round up to it.
-        return epsilon * np.where(v < self.width * g, g - 1, g) - math.log1p(math.exp(-epsilon))
+        epsilon = float(self.epsilon)
+        return epsilon * whole_quotient(v, self.width) - math.log1p(math.exp(-epsilon))
 
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
         return two_sided_characteristic(float(self.epsilon), self.width * t)
@@ -113,7 +114,7 @@ _BITS = 128
 
 
 @dataclass(frozen=True)
-class Tulap(_OfWidths):
+class Tulap(_WholeWidths):
     r"""N = width G + U: a two-sided geometric spread evenly over blocks of ``width`` lattice values.
 
     .. math:: \Pr[G = g] = \tanh(\epsilon/2)\, e^{-\epsilon |g|}, \qquad
@@ -148,7 +149,7 @@ class Tulap(_OfWidths):
     def window(self, nats: float) -> int:
         return math.ceil((nats / float(self.epsilon) + 1) * self.width)
 
-    def _draw_doubled(self, source: RandomSource) -> int:
+    def draw_doubled(self, source: RandomSource) -> int:
         w = self.width
         g = coins.two_sided_geometric(self.epsilon.numerator, self.epsilon.denominator, source)
         return 2 * (w * g + source.below(w)) - (w - 1)
@@ -170,24 +171,20 @@ class Tulap(_OfWidths):
         """v = width g + (r - (width-1)/2) with 0 <= r < width."""
         w = float(self.width)
         j = v + (w - 1) / 2
-        g = np.floor(j / w)
-        # A quotient just below a whole number may round up to it.
-        g = np.where(j < w * g, g - 1, g)
+        g = whole_quotient(j, w)
         return g, np.minimum(np.maximum(j - w * g, 0), w - 1)
 
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
         w = float(self.width)
         blocks = two_sided_characteristic(float(self.epsilon), w * t)
-        # Dirichlet kernel of U; 1 at t = 0, and abs(Re t) <= pi keeps other zeros of sin(t/2) away.
-        half = np.where(t == 0, 1, t / 2)
-        return blocks * np.where(t == 0, 1, np.sin(w * half) / (w * np.sin(half)))
+        return np.asarray(blocks * uniform_characteristic(w, t))
 
     def hides(self, shift: int) -> bool:
-        """Whether moving the total by shift costs epsilon at most, exactly."""
+        """Whether moving the total by ``shift`` costs at most epsilon, exactly."""
         return self.exact_loss(shift) <= self.epsilon
 
     def exact_loss(self, shift: int) -> Fraction:
-        """As for every noise; always bounded."""
+        """As in the base class, but never None."""
         loss = super().exact_loss(shift)
         assert loss is not None
         return loss
@@ -195,13 +192,13 @@ class Tulap(_OfWidths):
 
 @dataclass(frozen=True)
 class TruncatedTulap(Noise):
-    r"""Tulap noise whose tails end: blocks of ``width`` values, each e^-epsilon as likely as the one before, to an end.
+    r"""Tulap noise whose tails end: blocks of ``width`` values, each block e^-epsilon as likely as the one before.
 
     With b = e^-epsilon, a value of block g has probability :math:`m b^{|g|}/w`, m = (1 - b + 2 delta b)/(1 + b), until
     all of the mass is used up; the last value on either side has what is left.
 
     Guarantees: at every lattice x, F(x + width) = h(F(x)) with the h of ``approx(epsilon, delta)``: the constraint is
-    met with equality. Half integers when the width is even.
+    met with equality. Half integers if the width is even.
     Reference: Awan and Slavkovic 2018 (the truncated law); Awan and Vadhan 2023 (canonical).
 
     >>> TruncatedTulap(Fraction(1), Fraction(1, 100), 3).guarantee(3)
@@ -226,7 +223,7 @@ class TruncatedTulap(Noise):
         return self.width
 
     def coarser(self, spacing: int) -> TruncatedTulap | None:
-        """None but for 1: the end is not at a multiple of the spacing."""
+        """None unless the spacing is 1, because the end is not at a multiple of the spacing."""
         return self if spacing == 1 else None
 
     @property
@@ -235,54 +232,39 @@ class TruncatedTulap(Noise):
 
     @property
     def decay_rate(self) -> float:
-        """That of Tulap, which has more mass beyond any value."""
+        """The rate of Tulap, which has more mass beyond any value."""
         return float(self.epsilon / self.width)
 
     @cached_property
     def _end(self) -> tuple[int, int, float]:
-        """K, f, share: blocks up to K are whole, of the next f values are, and one more has this share of its mass."""
-        last = self._last_block()
+        """K, f, share: blocks up to K and f values of the next are whole, and one more has this share of its mass."""
+        last = first_true(lambda block: not self._fills_next(block), 0)
         bits = _BITS
-        # Invariant: too few digits are known to tell how many whole values there are.
+        # Invariant: too few digits are known to tell the number of whole values.
         while True:
             low, high = self._values_left(last, bits)
             if math.floor(low) == math.floor(high):
                 return last, math.floor(low), float((low + high) / 2 - math.floor(low))
             bits *= 2
 
-    def _last_block(self) -> int:
-        """The smallest K such that what lies beyond block K does not fill the next one.
-
-        Invariant of the bisection: it fills it at `low` (-1: the block 0 is always there), and not at `high`.
-        """
-
-        def fills(block: int) -> bool:
-            bits = _BITS
-            while True:
-                least, most = self._values_left(block, bits)
-                if least >= self.width:
-                    return True
-                if most < self.width:
-                    return False
-                bits *= 2
-
-        low, high = -1, 1
-        while fills(high):
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            if fills(middle):
-                low = middle
-            else:
-                high = middle
-        return high
+    def _fills_next(self, block: int) -> bool:
+        """Whether the mass beyond a block fills the next block."""
+        bits = _BITS
+        # Invariant: too few digits are known to compare the number of values with the width.
+        while True:
+            least, most = self._values_left(block, bits)
+            if least >= self.width:
+                return True
+            if most < self.width:
+                return False
+            bits *= 2
 
     def _values_left(self, block: int, bits: int) -> tuple[Fraction, Fraction]:
-        r"""Bounds of the mass beyond a block over that of one value of the next block.
+        r"""Bounds on the number of values of the next block that the mass beyond a block makes.
 
         .. math:: w \frac{p_0 - \delta b (b^{-K} - 1)/(1 - b)}{m b}, \qquad p_0 = \frac{b (1 - \delta)}{1 + b}
         """
-        if not block and self.delta == Fraction(1, 2):  # whatever b is: the one case in which bounds never part
+        if not block and self.delta == Fraction(1, 2):  # whatever b is; here alone bounds of any precision overlap
             return Fraction(self.width, 2), Fraction(self.width, 2)
         p, q = self.epsilon.numerator, self.epsilon.denominator
         size = bits + 2 * math.ceil((block + 2) * self.epsilon)
@@ -291,13 +273,13 @@ class TruncatedTulap(Noise):
         power_low, power_high = (one * end for end in exp_bounds(block * p, q, size))
 
         def at(b: Fraction, other: Fraction, power: Fraction) -> Fraction:
-            """The formula with b in three places, in each of which it is monotone."""
+            """The formula, monotone in each of the three places where b stands."""
             first = (1 - self.delta) / (1 + other)
             second = self.delta * (1 / power - 1) / (1 - other)
             m = (1 - b + 2 * self.delta * b) / (1 + b)
             return self.width * (first - second) / m
 
-        # Monotone in each place, so that the least and the most are among the corners.
+        # It is monotone in each place, so that its least and its most are at corners.
         corners = [
             at(x, y, z) for x in (b_low, b_high) for y in (b_low, b_high) for z in (power_low, power_high) if z > 0
         ]
@@ -307,7 +289,7 @@ class TruncatedTulap(Noise):
 
     @cached_property
     def _first_mass(self) -> float:
-        """m: the mass of block 0."""
+        """m, the mass of block 0."""
         epsilon, delta = float(self.epsilon), float(self.delta)
         return (-math.expm1(-epsilon) + 2 * delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
 
@@ -324,7 +306,7 @@ class TruncatedTulap(Noise):
         blocks = np.arange(1, last + 1, dtype=np.float64)
         inside = 2 * m * np.sum(np.exp(-epsilon * blocks) * ((w * blocks) ** 2 + (w**2 - 1) / 12))
         start = w * (last + 1) - (w - 1) / 2
-        # whole values start, start + 1, ... and one more with its share
+        # beyond the whole blocks lie `whole` values from `start` on, and one more with its share
         middle = start + (whole - 1) / 2
         ends = whole * (middle**2 + (whole**2 - 1) / 12) + share * (start + whole) ** 2
         return float(m * (w**2 - 1) / 12 + inside + 2 * m * math.exp(-epsilon * (last + 1)) / w * ends)
@@ -339,27 +321,27 @@ class TruncatedTulap(Noise):
         return Approx(self.epsilon, self.delta) if 0 < abs(shift) <= self.width else None
 
     def scattered(self, rows: int) -> Notion | None:
-        """Row by row: delta grows faster in one count than in several."""
+        """The rows in one count, where delta grows faster than in several."""
         return Approx(self.epsilon, self.delta).grouped(rows)
 
-    def _draw_doubled(self, source: RandomSource) -> int:
-        # Invariant: values beyond the end are rejected and leave no trace.
-        while not self.keeps(doubled := self.untruncated._draw_doubled(source), source):
+    def draw_doubled(self, source: RandomSource) -> int:
+        # Invariant: rejected values lie beyond the end and leave no trace.
+        while not self.keeps(doubled := self.untruncated.draw_doubled(source), source):
             pass
         return doubled
 
     @cached_property
     def untruncated(self) -> Tulap:
-        """The noise that this is where its tails go on: draws are draws of that, of which some are rejected."""
+        """The noise whose tails do not end. A draw of this noise is a draw of that one which is not rejected."""
         return Tulap(self.epsilon, self.width)
 
     @cached_property
     def whole(self) -> int:
-        """Twice a number up to which, on either side, no value is ever rejected."""
+        """Twice a number: no value that is at most as far from 0 is ever rejected."""
         return 2 * self.width * (self._end[0] + 1) - self.width
 
     def keeps(self, doubled: int, source: RandomSource) -> bool:
-        """Whether twice a draw without an end is one of this noise: certainly, never or, at the end, by chance."""
+        """Whether to keep a draw of :attr:`untruncated`, given twice its value. At the very end, chance decides."""
         if abs(doubled) <= self.whole:
             return True
         last, whole, _ = self._end
@@ -367,10 +349,10 @@ class TruncatedTulap(Noise):
         return block <= last or (block == last + 1 and (place < whole or (place == whole and self._kept(source))))
 
     def _kept(self, source: RandomSource) -> bool:
-        """True with the probability that the last value keeps of its mass: lazily drawn bits against its bounds."""
+        """True with the probability that is the last value's share: lazily drawn bits are compared with its bounds."""
         last, whole, _ = self._end
         bits, uniform = 64, source.bits(64)
-        # Invariant: the uniform number lies in [uniform, uniform + 1)/2^bits, and the share's bounds do not settle it.
+        # Invariant: the uniform number lies in [uniform, uniform + 1)/2^bits, within the bounds of the share.
         while True:
             low, high = (end - whole for end in self._values_left(last, bits + _BITS))
             if Fraction(uniform + 1, 1 << bits) <= low:
@@ -380,11 +362,10 @@ class TruncatedTulap(Noise):
             bits, uniform = bits + 64, uniform << 64 | source.bits(64)
 
     def _places(self, v: Floats) -> tuple[Floats, Floats]:
-        """The block of abs(v) and its place in it, counted outwards."""
+        """The block of abs(v), and the place of abs(v) in it, counted outwards."""
         w = float(self.width)
         j = np.abs(v) + (w - 1) / 2
-        block = np.floor(j / w)
-        block = np.where(j < w * block, block - 1, block)
+        block = whole_quotient(j, w)
         return block, np.clip(np.rint(j - w * block), 0, w - 1)
 
     def _log_pmf(self, v: Floats) -> Floats:
@@ -395,16 +376,16 @@ class TruncatedTulap(Noise):
         return np.where(block <= last, mass, np.where(block == last + 1, mass + beyond, -np.inf))
 
     def _log_lower(self, v: Floats) -> Floats:
-        """Pr[N <= v], v < 0: what lies beyond the block of abs(v), and the values of it from abs(v) outwards."""
+        """Pr[N <= v] for v < 0: the mass beyond the block of abs(v), and that of the block from abs(v) outwards."""
         last, whole, share = self._end
         epsilon, w = float(self.epsilon), float(self.width)
         block, place = self._places(v)
         inner = np.minimum(block, last)
         left = (whole + share) / w * np.exp(-epsilon * (last + 1 - inner))
-        # In units of the mass of the block: those up to the last whole one, and the end.
+        # In units of the mass of the block: the blocks up to the last whole one, and the end.
         between = math.exp(-epsilon) * np.expm1(-epsilon * (last - inner)) / math.expm1(-epsilon)
         inside = between + left + (w - place) / w
-        # In block 0, values on either side of 0: counted from the far side of the block, which is not cut by 0.
+        # Block 0 has values on either side of 0: they are counted from the far end of the block.
         inside = np.where(block == 0, between + left + (v + (w - 1) / 2 + 1) / w, inside)
         outside = np.maximum(whole + share - place, 0.0) / w
         shares = np.where(block <= last, inside, np.where(block == last + 1, outside, 0.0))
@@ -413,10 +394,9 @@ class TruncatedTulap(Noise):
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
         last, whole, share = self._end
         w, m, epsilon = float(self.width), self._first_mass, float(self.epsilon)
-        half = np.where(t == 0, 1, t / 2)
-        kernel = np.where(t == 0, 1, np.sin(w * half) / (w * np.sin(half)))
+        kernel = uniform_characteristic(w, t)
         start = w * (last + 1) - (w - 1) / 2
-        row = np.where(t == 0, whole, np.sin(whole * half) / np.sin(half))
+        row = whole * uniform_characteristic(whole, t) if whole else np.zeros_like(t)
         blocks: NDArray[Any] = np.ones_like(kernel)
         ends: NDArray[Any] = np.zeros_like(kernel)
         for sign in (1, -1):
@@ -426,6 +406,3 @@ class TruncatedTulap(Noise):
             ends = ends + rows + share * np.exp(sign * 1j * t * (start + whole))
         total = m * (blocks * kernel + math.exp(-epsilon * (last + 1)) / w * ends)
         return np.asarray(total if np.iscomplexobj(t) else np.real(total))
-
-    def _exact_loss(self, shift: int) -> Fraction | None:
-        return None if shift else Fraction(0)

@@ -1,7 +1,7 @@
 r"""Whether a mechanism is private, by looking at everything it can do: all data sets, all neighbours, all outputs.
 
 A mechanism is a function from a data set, a tuple of records, to the probabilities of its outputs. For two neighbouring
-data sets with output laws p and q a notion of stability asks something of every event; of these the events
+data sets with output laws p and q, a notion of stability is a condition on every event. The events
 :math:`\{o : q(o)/p(o) \ge c\}` are the hardest (Neyman and Pearson), so only they are looked at:
 
 =================  ========================================================================================
@@ -16,8 +16,8 @@ notion             what is measured, the largest over neighbours
 ``kl(eta)``        the divergence of Kullback and Leibler
 =================  ========================================================================================
 
-Where all probabilities are whole numbers or fractions, ``pure``, ``approx`` and ``tv`` are decided exactly: e^eps is
-enclosed between rationals as closely as the comparison asks.
+If all probabilities are whole numbers or fractions, ``pure``, ``approx`` and ``tv`` are decided exactly: e^eps is
+enclosed between rationals as closely as the comparison needs.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from privatest import numbers
 from privatest.errors import InvalidInput, shown
 from privatest.facts import Described, Fact
 from privatest.numbers import Number
-from privatest.privacy.canonical import make_notion
-from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, golden_maximum, quantile
+from privatest.privacy.divergences import golden_maximum, quantile
+from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, make_notion
 from privatest.progress_events import part
 
 Records = tuple[Any, ...]
@@ -47,25 +47,25 @@ Mechanism = Callable[[Records], Any]
 
 MOST_DATA_SETS = 200_000
 MOST_PAIRS = 5_000_000
-# Data sets that the mechanism is asked about a second time, and in another order where that must not matter.
-ASKED_AGAIN = 100
+# The number of data sets on which the mechanism is called again, and in another order if that must not matter.
+CALLED_AGAIN = 100
 ROUNDING = 1e-9
-"""By how much a measured number may exceed what is allowed, relatively, where probabilities are floats."""
-# What adding up floats can do to a probability.
+"""The relative amount by which a measured number may exceed the allowed one if probabilities are floats."""
+# The rounding error of adding up floats, for each output.
 _LAST_DIGITS = 1e-14
 _ALIKE = 1 - 1e-12
-# Probabilities that are floats may fail to add up to 1 by this much: rounding. More could hide an output.
+# Rounding may keep floats from adding up to 1 by this much. A larger gap could hide an output.
 SUMS_TO_ONE = 1e-12
 
 
 @dataclass(frozen=True)
 class Witness:
-    """Two neighbours and an event: what the mechanism does on the first is too likely for what it does on the second.
+    """Two neighbours, and an event that is much more likely on the first one than on the second one.
 
     Attributes:
         data, neighbour: the data sets.
         outputs: the event, a tuple of outputs.
-        probability, neighbour_probability: of the event on either.
+        probability, neighbour_probability: the probability of the event on either.
     """
 
     data: Records
@@ -82,19 +82,19 @@ class Witness:
 
 @dataclass(frozen=True)
 class Verification(Described):
-    """What :func:`verify_privacy` found.
+    """The result of :func:`verify_privacy`.
 
-    Guarantees: ``private`` says of this mechanism, on data sets of this domain and size, whether it meets the notion;
-    it says nothing of other domains, of more records, or of how the mechanism draws its outputs.
+    Guarantees: ``private`` says whether this mechanism meets the notion on data sets of this domain and size. It says
+    nothing about other domains, about more records, or about how the mechanism draws its outputs.
 
     Attributes:
-        privacy: the notion that was asked for.
-        measured: the least budget of that kind which the mechanism meets, infinite where none is enough.
-        allowed: that of the notion.
+        privacy: the notion that was to be met.
+        measured: the smallest budget of that kind that the mechanism meets; infinite if none is enough.
+        allowed: the budget of the notion.
         private: whether measured is at most allowed.
         exact: whether that was decided by exact arithmetic.
-        witness: neighbours at which it is measured; None where the data make no difference at all.
-        data_sets, pairs: how many were looked at.
+        witness: the neighbours at which it is measured; None if the data make no difference at all.
+        data_sets, pairs: the number of data sets and of pairs of neighbours that were looked at.
         neighbours: which data sets were compared: "replace" or "add-remove".
     """
 
@@ -110,7 +110,7 @@ class Verification(Described):
 
     @property
     def violation(self) -> float:
-        """By how much measured exceeds allowed; 0 where it does not."""
+        """The amount by which ``measured`` exceeds ``allowed``; 0 if it does not."""
         return 0.0 if self.private else max(self.measured - self.allowed, 0.0)
 
     def __bool__(self) -> bool:
@@ -126,11 +126,11 @@ class Verification(Described):
         return self.values()
 
     def facts(self) -> list[Fact]:
-        """The two numbers, how they were compared, and where the larger one comes from."""
+        """The two numbers, how they were compared, and where the measured one was found."""
         how = "exactly, in fractions" if self.exact else "in floating-point numbers"
         return [
             Fact("private", self.private, f"compared {how}"),
-            Fact("measured", self.measured, MEASURES.get(type(self.privacy), "largest probability above h")),
+            Fact("measured", self.measured, MEASURES[type(self.privacy)]),
             Fact("allowed", self.allowed, "by the notion"),
             Fact("violation", self.violation, "by how much it is exceeded"),
             Fact("data_sets", self.data_sets, "all of them"),
@@ -163,24 +163,24 @@ def verify_privacy(
     """Look at every data set of n records of the domain and all of its neighbours: is the mechanism private?
 
     Args:
-        mechanism: takes a tuple of n records and returns the probabilities of its outputs: a mapping from output to
-            probability, or a sequence of probabilities (of the outputs 0, 1, ...). Lump what is far out together.
-        domain: the records there are; a few that stand for all.
+        mechanism: a function of a tuple of n records that returns the probabilities of its outputs: a mapping from
+            output to probability, or a sequence of probabilities (of the outputs 0, 1, ...). Lump far tails together.
+        domain: the records that may occur; a few that stand for all.
         n: number of records.
-        epsilon, privacy: what is promised, one of the two: a number, ``pt.zcdp(0.5)`` or "zcdp(0.5)".
+        epsilon, privacy: the promise, as one of the two: a number, ``pt.zcdp(0.5)`` or "zcdp(0.5)".
         neighbours: "replace" one record, or "add-remove": data sets of up to n records, each with and without one.
-        ordered: False where the mechanism does not look at the order of records: far fewer data sets then.
+        ordered: False if the mechanism does not look at the order of records, which leaves far fewer data sets.
 
-    Guarantees: exact where the mechanism returns fractions and the notion is pure, approx or tv; else a measured
-    number may exceed what is allowed by one part in 10^9. Refused, never accepted: probabilities that do not add up to
-    1 (what is left out could tell everything), a mechanism that answers the same question in two ways (one that draws,
-    or keeps a state) or, although ``ordered`` is False, looks at the order (both are looked for on a hundred data sets,
-    the order by turning them round), one that raises an error.
+    Guarantees: exact if the mechanism returns fractions and the notion is pure, approx or tv; else a measured number
+    may exceed what is allowed by one part in 10^9. A mechanism is refused if its probabilities do not add up to 1
+    (what is left out could tell everything), if it raises an error, if it returns two laws for one data set (because it
+    draws, or keeps a state) or if it looks at the order although ``ordered`` is False. The last two are looked for on a
+    hundred data sets.
 
     >>> def respond(data):
     ...     return {data[0]: Fraction(3, 4), 1 - data[0]: Fraction(1, 4)}
-    >>> found = verify_privacy(respond, domain=[0, 1], n=1, epsilon=1.1)
-    >>> found.private, round(found.measured, 6), verify_privacy(respond, domain=[0, 1], n=1, epsilon=1).private
+    >>> result = verify_privacy(respond, domain=[0, 1], n=1, epsilon=1.1)
+    >>> result.private, round(result.measured, 6), verify_privacy(respond, domain=[0, 1], n=1, epsilon=1).private
     (True, 1.098612, False)
     """
     notion = make_notion(epsilon, privacy)
@@ -195,14 +195,14 @@ def verify_privacy(
     _check_pairs(len(records), n, neighbours, ordered)
     sets = [data for size in sizes for data in data_sets(len(records), size, ordered=ordered)]
 
-    def asked(data: Places) -> dict[Hashable, Any]:
+    def law_on(data: Places) -> dict[Hashable, Any]:
         return _law(mechanism, tuple(records[i] for i in data))
 
-    laws = {data: asked(data) for data in sets}
-    for data in sets[:: -(-len(sets) // ASKED_AGAIN)]:
-        _check_same(asked(data), laws[data], records, data, data)
+    laws = {data: law_on(data) for data in sets}
+    for data in sets[:: -(-len(sets) // CALLED_AGAIN)]:
+        _check_same(law_on(data), laws[data], records, data, data)
         if not ordered:
-            _check_same(asked(data[::-1]), laws[data], records, data, data[::-1])
+            _check_same(law_on(data[::-1]), laws[data], records, data, data[::-1])
     fractions = all(isinstance(value, Fraction) for law in laws.values() for value in law.values())
     if not fractions:
         laws = {data: {output: _float(value) for output, value in law.items()} for data, law in laws.items()}
@@ -224,20 +224,20 @@ def verify_privacy(
     witness = Witness(names[0], names[1], outputs, chances[0], chances[1])
     exact = fractions and isinstance(notion, Pure | Approx | Tv)
     return Verification(
-        notion,
-        _number(notion, size),
-        _allowed(notion),
-        _within(notion, size, laws[first], laws[second], exact=exact),
-        exact,
-        witness if outputs and chances[0] != chances[1] else None,
-        neighbours,
-        len(sets),
-        pairs,
+        privacy=notion,
+        measured=_number(notion, size),
+        allowed=float(notion.exact[-1]),
+        private=_within(notion, size, laws[first], laws[second], exact=exact),
+        exact=exact,
+        witness=witness if outputs and chances[0] != chances[1] else None,
+        neighbours=neighbours,
+        data_sets=len(sets),
+        pairs=pairs,
     )
 
 
 def data_sets(records: int, size: int, *, ordered: bool = True) -> list[Places]:
-    """All data sets of so many records, as the places of each record in the domain; sorted ones, without an order."""
+    """All data sets of ``size`` records, as places in the domain; if not ``ordered``, only the sorted ones."""
     count = records**size if ordered else math.comb(records + size - 1, size)
     if count > MOST_DATA_SETS:
         raise InvalidInput(_too_many(records, size, count, f"data sets, more than {MOST_DATA_SETS:,}", ordered))
@@ -248,7 +248,7 @@ def data_sets(records: int, size: int, *, ordered: bool = True) -> list[Places]:
 
 
 def _check_pairs(records: int, n: int, neighbours: str, ordered: bool) -> None:
-    """Refuse more pairs of neighbours than can be looked at: of a domain of many records, already at n = 1."""
+    """Refuse more pairs of neighbours than can be looked at, which a large domain has already at n = 1."""
     count = 0
     if neighbours == "replace" and n <= MOST_DATA_SETS:
         count = records**n * n if ordered else records * math.comb(records + n - 2, n - 1)
@@ -270,8 +270,10 @@ def _too_many(records: int, n: int, count: int, what: str, ordered: bool) -> str
 
 
 def neighbouring(data: Places, records: int, *, neighbours: str = "replace", ordered: bool = True) -> Iterator[Places]:
-    """The neighbours of a data set that make a pair with it, each pair once: one record replaced by a later one of the
-    domain, or one record removed."""
+    """The neighbours of a data set with one record replaced by a later one of the domain, or with one record removed.
+
+    So each pair of neighbours occurs once.
+    """
     seen = set()
     for place, record in enumerate(data):
         changed: Iterable[Places] = (
@@ -280,23 +282,23 @@ def neighbouring(data: Places, records: int, *, neighbours: str = "replace", ord
             else [(*data[:place], other, *data[place + 1 :]) for other in range(record + 1, records)]
         )
         for other in changed:
-            found = other if ordered else tuple(sorted(other))
-            if found not in seen:
-                seen.add(found)
-                yield found
+            neighbour = other if ordered else tuple(sorted(other))
+            if neighbour not in seen:
+                seen.add(neighbour)
+                yield neighbour
 
 
 def measure(notion: Notion, law: Law, other: Law) -> tuple[Any, Outputs]:
-    """How far the probabilities of ``law`` exceed those of ``other``, as the notion sees it; and where.
+    """The number by which ``law`` exceeds ``other`` in the sense of the notion, and the event where it does.
 
-    Of ``pure`` the largest ratio (a fraction where the laws are), of the others the number that the notion bounds.
+    For ``pure`` it is the largest ratio (a fraction if the laws are), for any other notion the number that it bounds.
     """
     zero = Fraction(0) if all(isinstance(q, Fraction) for q in law.values()) else 0.0
     both = [(output, q, other.get(output, zero)) for output, q in law.items() if q > 0]
     if isinstance(notion, Pure):
         ratios = [q / p if p > 0 else math.inf for _, q, p in both]
         top = max(ratios)
-        # Of outputs that differ by rounding alone, the most likely one.
+        # The most likely one of the outputs whose ratios differ by rounding alone.
         output = max((q, i) for i, (_, q, _) in enumerate(both) if ratios[i] >= top * _ALIKE)[1]
         return ratios[output] if top == math.inf else top, (both[output][0],)
     if isinstance(notion, Approx | Tv):
@@ -308,11 +310,11 @@ def measure(notion: Notion, law: Law, other: Law) -> tuple[Any, Outputs]:
         chances = [(q, p) for _, q, p in both]
         top = max(both, key=lambda row: row[1] / row[2] if row[2] > 0 else math.inf)
         return _divergence(notion, chances), (top[0],)
-    return _quantiles(notion, law, other)
+    return _quantiles(law, other)
 
 
 def _divergence(notion: Notion, chances: Sequence[tuple[Any, Any]]) -> float:
-    """Of the first law from the second, of a list of both probabilities of every output."""
+    """The divergence of one law from another, from a list of both probabilities of every output."""
     if any(p <= 0 for _, p in chances):
         return math.inf
     logs = [(float(q), _log(q) - _log(p)) for q, p in chances]
@@ -330,21 +332,22 @@ def _divergence(notion: Notion, chances: Sequence[tuple[Any, Any]]) -> float:
 
 
 def _log(chance: Any) -> float:
-    """Of a probability, also of a fraction that no double can tell from 0."""
+    """The logarithm of a probability, even of a fraction that no double can tell from 0."""
     if isinstance(chance, Fraction):
         return math.log(chance.numerator) - math.log(chance.denominator)
     return math.log(chance)
 
 
 def _of_order(order: float, logs: Sequence[tuple[float, float]]) -> float:
+    """The Renyi divergence, from a list of probabilities and their log-ratios."""
     top = max((order - 1) * log for _, log in logs)
     return (top + math.log(math.fsum(q * math.exp((order - 1) * log - top) for q, log in logs))) / (order - 1)
 
 
-def _quantiles(notion: Notion, law: Law, other: Law) -> tuple[float, Outputs]:
-    """Over the events by decreasing ratio: the difference of quantiles for ``gdp``, for any other notion q - h(p)."""
+def _quantiles(law: Law, other: Law) -> tuple[float, Outputs]:
+    """The largest difference of normal quantiles over the events by decreasing ratio."""
     alone = tuple(output for output, q in law.items() if q > 0 and not other.get(output, 0) > 0)
-    if alone and isinstance(notion, Gdp):  # however rare
+    if alone:  # however rare
         return math.inf, alone
     outputs = sorted(
         {*law, *other},
@@ -356,9 +359,7 @@ def _quantiles(notion: Notion, law: Law, other: Law) -> tuple[float, Outputs]:
     for count in range(1, len(outputs) + 1):
         here, there = math.fsum(q[:count]), math.fsum(p[:count])
         rest_here, rest_there = math.fsum(q[count:]), math.fsum(p[count:])
-        if not isinstance(notion, Gdp):
-            size = here - notion.step(there, rest_there)[0]
-        elif rest_here <= 0 < rest_there:
+        if rest_here <= 0 < rest_there:
             size = math.inf
         elif there <= 0 or rest_here <= 0:
             continue
@@ -369,35 +370,24 @@ def _quantiles(notion: Notion, law: Law, other: Law) -> tuple[float, Outputs]:
     return best, tuple(outputs[:event])
 
 
-def _allowed(notion: Notion) -> float:
-    """The number that the notion bounds."""
-    if isinstance(notion, Approx):
-        return float(notion.delta)
-    if isinstance(notion, Pure | Tv | Gdp | Zcdp | Kl | Renyi):
-        return float(notion.exact[-1]) if not isinstance(notion, Pure) else notion.epsilon
-    return 0.0
-
-
 def _number(notion: Notion, size: Any) -> float:
-    """What is told of the size: of ``pure`` the logarithm of the ratio."""
-    if not isinstance(notion, Pure):
+    """The measured number that users see: for ``pure`` the logarithm of the ratio."""
+    if not isinstance(notion, Pure) or size == math.inf:
         return float(size)
-    if size == math.inf:
-        return math.inf
     return _log(size)
 
 
 def _within(notion: Notion, size: Any, law: Law, other: Law, *, exact: bool) -> bool:
-    """Whether the size is allowed; exactly, or with what rounding can do."""
+    """Whether the size is allowed: exactly, or up to rounding."""
     if not exact or size == math.inf:
-        return _number(notion, size) <= _allowed(notion) * (1 + ROUNDING) + _LAST_DIGITS * (1 + len(law))
+        return _number(notion, size) <= float(notion.exact[-1]) * (1 + ROUNDING) + _LAST_DIGITS * (1 + len(law))
     if isinstance(notion, Tv):
         return bool(size <= notion.eta)
     if notion.epsilon == math.inf:
         return True
     digits = 60
     while True:
-        # e^epsilon is no fraction, so that close enough bounds decide; where it does not matter, they are the same.
+        # e^epsilon is no fraction (or 1, where both bounds are), so that close enough bounds decide.
         low, high = _exp_bounds(notion.exact[0], digits)
         if isinstance(notion, Approx):
             allowed = notion.delta
@@ -411,12 +401,13 @@ def _within(notion: Notion, size: Any, law: Law, other: Law, *, exact: bool) -> 
 
 
 def _excess(law: Law, other: Law, factor: Fraction) -> Fraction:
+    """The sum of q - factor p over the outputs where it is positive."""
     parts = (q - factor * other.get(output, 0) for output, q in law.items())
     return sum((part for part in parts if part > 0), Fraction(0))
 
 
 def _exp_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
-    """Two fractions between which e^x lies, of so many digits; both 1 at 0."""
+    """Two fractions with about ``digits`` common digits between which e^x lies; both are 1 at 0."""
     if x == 0:
         return Fraction(1), Fraction(1)
     with localcontext() as context:
@@ -427,13 +418,14 @@ def _exp_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
 
 
 def _factor(notion: Notion, *, exact: bool) -> Any:
-    """e^epsilon, for a start; of ``tv`` 1."""
+    """e^epsilon to 60 digits, or as a float; 1 for ``tv``."""
     if isinstance(notion, Tv):
         return Fraction(1) if exact else 1.0
     return _exp_bounds(notion.exact[0], 60)[0] if exact else math.exp(min(notion.epsilon, 700.0))
 
 
 def _domain(domain: Iterable[Any], least: int) -> list[Any]:
+    """The records of the domain, checked."""
     try:
         records = list(domain)
     except TypeError:
@@ -445,7 +437,7 @@ def _domain(domain: Iterable[Any], least: int) -> list[Any]:
 
 
 def _check_same(again: Law, law: Law, records: Sequence[Any], data: Places, turned: Places) -> None:
-    """Refuse a mechanism with two laws for one data set."""
+    """Refuse a mechanism that returned two laws for one data set, or for two orders of it."""
     if all(abs(again.get(output, 0) - law.get(output, 0)) <= 1e-9 for output in {*again, *law}):
         return
     names = [_short(tuple(records[i] for i in places)) for places in (data, turned)]
@@ -461,7 +453,7 @@ def _check_same(again: Law, law: Law, records: Sequence[Any], data: Places, turn
 
 
 def _float(value: Any) -> float:
-    """As a float, which must not lose an output."""
+    """A probability as a float. Refuses one that would become 0, as if there were no such output."""
     if value > 0 and float(value) == 0:
         raise InvalidInput(
             f"The mechanism gives an output the probability {shown(value)}, which is 0 among floats. Return fractions "
@@ -471,10 +463,10 @@ def _float(value: Any) -> float:
 
 
 def _law(mechanism: Mechanism, data: Records) -> dict[Hashable, Any]:
-    """What a mechanism returns, checked."""
+    """The law of a mechanism's output on a data set, checked."""
     where = f"The mechanism, on {_short(data)},"
     try:
-        found = mechanism(data)
+        answer = mechanism(data)
     except InvalidInput:
         raise
     except Exception as error:
@@ -482,18 +474,18 @@ def _law(mechanism: Mechanism, data: Records) -> dict[Hashable, Any]:
             f"{where} raised {type(error).__name__}: {error}. An error that some data cause is an output like any "
             "other: give it its probability."
         ) from error
-    if isinstance(found, Mapping):
-        pairs = list(found.items())
-    elif isinstance(found, str | bytes) or not hasattr(found, "__len__") or not hasattr(found, "__getitem__"):
+    if isinstance(answer, Mapping):
+        pairs = list(answer.items())
+    elif isinstance(answer, str | bytes) or not hasattr(answer, "__len__") or not hasattr(answer, "__getitem__"):
         raise InvalidInput(
-            f"{where} returned {shown(found)}: it must return a mapping from output to probability, or a sequence "
+            f"{where} returned {shown(answer)}: it must return a mapping from output to probability, or a sequence "
             "of probabilities."
         )
     else:
         try:
-            pairs = list(enumerate(found))
+            pairs = list(enumerate(answer))
         except TypeError:
-            raise InvalidInput(f"{where} returned {shown(found)}: no sequence of probabilities.") from None
+            raise InvalidInput(f"{where} returned {shown(answer)}: no sequence of probabilities.") from None
     law: dict[Hashable, Any] = {}
     for output, value in pairs:
         try:

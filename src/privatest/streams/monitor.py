@@ -37,8 +37,7 @@ from privatest.hypotheses.parse import Hypotheses, as_hypothesis, pair_or_questi
 from privatest.laws.block_laws import BlockLaws
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Notion, Pure, as_notion, canonical_noise, make_notion
-from privatest.privacy.canonical import budget_word, notion_words
-from privatest.privacy.notions import per_row
+from privatest.privacy.notions import budget_word, notion_words, per_row
 from privatest.streams.stream import SumBlocks
 from privatest.streams.watch import BitBlocks, Cusum, CusumProgress, Intervals, Watch, Watcher
 

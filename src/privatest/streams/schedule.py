@@ -23,8 +23,7 @@ from privatest.hypotheses import Pair
 from privatest.hypotheses.parse import Hypotheses
 from privatest.laws.block_laws import ScoreLaw
 from privatest.privacy import Noise, Notion, Pure, canonical_noise
-from privatest.privacy.canonical import budget_word, notion_words
-from privatest.privacy.notions import per_row
+from privatest.privacy.notions import budget_word, notion_words, per_row
 from privatest.progress_events import each, part
 from privatest.scores import Score
 from privatest.streams.evalues import PARTS, VoteLaw, VoteLaws, block_votes, mean_bound

@@ -23,7 +23,7 @@ from privatest.facts import Described, Fact, Probability
 from privatest.laws.fourier import convolution
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Notion, RandomSource, as_notion
-from privatest.privacy.canonical import notion_words
+from privatest.privacy.notions import notion_words
 from privatest.streams.evalues import PARTS, VoteLaw, VoteLaws, vote_laws
 from privatest.streams.state import Keeper
 from privatest.streams.stream import OpenSum, SumBlocks, check_met, stream_privacy

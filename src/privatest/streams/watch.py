@@ -43,7 +43,7 @@ from privatest.facts import Described
 from privatest.hypotheses.sets import Hypothesis
 from privatest.numbers import Integers
 from privatest.privacy import Notion, RandomSource, as_notion, seeded_source, system_source
-from privatest.privacy.canonical import notion_words, price_words
+from privatest.privacy.notions import notion_words, price_words
 from privatest.scores import LabelCells
 from privatest.streams.state import MONITOR, Keeper, StateFile
 from privatest.streams.stream import (
