@@ -23,7 +23,7 @@ import numpy as np
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.laws.fourier import sum_laws
 from privatest.laws.total import chernoff_windows
-from privatest.numbers import Floats
+from privatest.numbers import Floats, root
 from privatest.scores.clamped import cell_masses
 
 # Beyond this ratio masses count as present under one hypothesis only; e^-60 is 1e-26.
@@ -204,11 +204,8 @@ def _clamp(atoms: Atoms, shape: Shape) -> tuple[float, float, float]:
     if tau <= NOTHING:
         return 0.0, min(top, ends[0]), min(top, ends[1])
     other = mirrored if excess[0] >= excess[1] else atoms
-    # Invariant: the other side's excess is at least tau at `left` (total variation at 0) and less at `right`.
-    left, right = 0.0, top
-    for _ in range(50):
-        middle = (left + right) / 2
-        left, right = (middle, right) if other.beyond(middle) >= tau else (left, middle)
+    # The other side's excess is at least tau at `left`, as it is at 0 (total variation), and less a little further on.
+    left, _ = root(lambda level: other.beyond(level) < tau, 0.0, top, absolute=math.ldexp(top, -50))
     return (tau, top, left) if other is mirrored else (tau, left, top)
 
 

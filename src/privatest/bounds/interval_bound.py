@@ -34,7 +34,7 @@ from privatest.decision.calibration import unclamped
 from privatest.errors import NothingToTest
 from privatest.hypotheses import Distribution, Pair, make_pair
 from privatest.hypotheses.sets import parameters_of
-from privatest.numbers import Floats
+from privatest.numbers import Floats, first_true
 from privatest.privacy import Notion
 
 Cdf = Callable[[int], float]
@@ -115,24 +115,17 @@ def _counts(null: tuple[Cdf, float], alternative: tuple[Cdf, float], alpha: floa
     up = other > mean
 
     def tails(k: int, cdf: Cdf) -> float:
-        """Of k or more, or of k or less: those at which the null is given up."""
+        """Probability of k or more, or of k or less, where the null is given up."""
         below = float(cdf(k - 1 if up else k)) if k - up >= 0 else 0.0
         return 1 - below if up else below
 
-    # Invariant: giving up from `inside` on keeps to alpha, from `outside` on does not.
-    step = 1 if up else -1
-    reach = 1
-    inside = outside = round(mean)
-    while tails(inside, under_null) > alpha:
-        if inside < 0:
-            break
-        outside, inside, reach = inside, inside + step * reach, 2 * reach
-    reach = 1
-    while tails(outside, under_null) <= alpha:
-        inside, outside, reach = outside, outside - step * reach, 2 * reach
-    while abs(inside - outside) > 1:
-        middle = (inside + outside) // 2
-        inside, outside = (middle, outside) if tails(middle, under_null) <= alpha else (inside, middle)
+    # Giving up the null from `inside` on keeps to alpha; from `outside` on, one value nearer to the mean, it does not.
+    if up:
+        inside = first_true(lambda k: tails(k, under_null) <= alpha, 0)
+        outside = inside - 1
+    else:
+        outside = first_true(lambda k: tails(k, under_null) > alpha, 0)
+        inside = outside - 1
     (a, more), (found, rest) = ((tails(inside, cdf), tails(outside, cdf)) for cdf in (under_null, under_alternative))
     coin = (alpha - a) / (more - a)
     return min(max(1 - found - coin * (rest - found), 0.0), 1.0)

@@ -1,36 +1,31 @@
-r"""What no private test of a dominating pair can exceed.
+r"""How many records every private test needs: a lower bound with constants, for any pair and any notion.
 
-In a pair split by ``bounds/domination.py`` a record is one of
+The pair is replaced by pairs that dominate it and consist of three parts (``bounds/domination.py``). A record is one of
 
 - *tails*, with probability tau: p under P and q under Q;
 - *movers*: "+" or "-", at rates x under P and y under Q;
 - *the rest*, with some ratio.
 
-Tell the tester, for nothing, which records are which and what the rest is. Of all eps-DP tests g on what remains
+Reveal to the tester which records belong to which part, and what the rest is. Of all eps-DP tests g on what remains
 hidden, k tails and K movers, the least weighted error with weights u on P and v on Q is at least
 
 .. math:: \Phi_{k,K}(u, v) \ge \max_j \Phi_K(u e^{-\varepsilon j}, v e^{-\varepsilon (k - j)}),
 
 because turning j of the tails from p into q costs 1 - g at most a factor e^(eps j), and turning the other k - j from
-q into p costs g at most e^(eps (k - j)); Phi_K is known in closed form (``bounds/two_point.py``), here for
-all counts K at once, one row of an array for each. With S the rest's
+q into p costs g at most e^(eps (k - j)); Phi_K is known in closed form (``bounds/two_point.py``). With S the rest's
 log-likelihood ratio, every eps-DP test on n records has
 
 .. math:: \text{advantage} \le 1 - \sum_{k, K} \int \Phi_{k,K}(dP, dQ)
         = 1 - \sum_{k,K} \Pr[k, K]\, A^{n}\, E\, e^{-\varepsilon k / 2} \varphi_{k,K}(S),
 
 where A is the Hellinger affinity and the mean is under the law proportional to sqrt(PQ). This contains the paper's
-coupling (no movers, the weights' smaller one in place of Phi) and the bound without privacy (movers not hidden), and
-is exact on two-point domains. For a notion of stability other than eps-DP, Phi_{0,K} is that of a two-point domain
-(``Chains`` in ``bounds/two_point.py``), Phi_{k,0} that of one in which P has k records more, and Phi_{k,K} is bounded
-by Phi_{k+K,0}: as if movers told as much as tails. Every approximation errs on the safe side: what is dropped has
-Phi >= 0, counts are rounded up (more records never hurt the tester), ratios are split (domination).
+coupling (no movers, the smaller weight in place of Phi) and the bound without privacy (movers not hidden), and
+is exact on two-point domains. For other notions of stability Phi_{0,K} is that of a two-point domain
+(``Chains`` in ``bounds/two_point.py``), Phi_{k,0} that of a two-point domain in which P has k records more, and
+Phi_{k,K} is bounded by Phi_{k+K,0}, as if movers revealed as much as tails. Every approximation errs on the safe side:
+what is dropped has Phi >= 0, counts are rounded up (more records never hurt the tester), ratios are split (domination).
 
-How many records every private test needs: a certificate, with constants, for any pair.
-
-The pair is replaced by pairs that dominate it and are split into tails, movers and a rest (``bounds/domination.py``);
-what no private test can exceed on those is known (``bounds/lower_bound.py``). Every shape of the split gives a valid
-bound; the search below looks for a good one.
+Every choice of the three parts gives a valid bound (:class:`Certificate`); :class:`_Search` looks for a good one.
 """
 
 from __future__ import annotations
@@ -51,14 +46,11 @@ from privatest.decision.calibration import Goal, make_goal
 from privatest.errors import Infeasible
 from privatest.hypotheses import Pair
 from privatest.hypotheses.parse import hardest_pair
-from privatest.laws.block_laws import binomial, window_of
-from privatest.numbers import Floats, Integers, Number, discounted, rational
+from privatest.laws.block_laws import binomial
+from privatest.numbers import Floats, Number, rational, root
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, make_notion
 from privatest.progress_events import each
 
-_LARGEST_BATCH = 1 << 16
-# Rows on which discounts by e^-eps a step stay clear of underflow.
-_DEEPEST = 500.0
 _NEAR = (-1, 0, 1)
 _PEAK_GRID = np.linspace(-4.0, 4.0, 81)
 
@@ -82,33 +74,11 @@ class ErrorTable:
     peak: float = 1.0
 
 
-def make_tables(counts: Sequence[int], x: float, y: float, epsilon: float, reach: float) -> list[ErrorTable]:
-    """The table of each number of movers, which are "+" at rates x under P and y <= x under Q.
-
-    Counts more than ``reach`` deviations off are left out.
-    """
-    plain: dict[int, ErrorTable] = {}
-    for batch, starts, width in _batches(sorted(set(counts)), x, y, reach):
-        if (width - 1) * epsilon > _DEEPEST:
-            plain |= {count: single_table(TwoPoint(count, x, y, epsilon, reach)) for count in batch}
-        else:
-            plain |= zip(batch, _tables_at_once(batch, starts, width, (x, y), epsilon, reach), strict=True)
-    rough = [plain[count] for count in counts]
-    values = balanced(rough, [len(_PEAK_GRID)] * len(rough), np.tile(_PEAK_GRID, len(rough)))
-    found = []
-    for table, row in zip(rough, values.reshape(len(rough), -1), strict=True):
-        top = int(np.argmax(row))
-        target, peak = float(_PEAK_GRID[top]), float(row[top])
-        found.append(ErrorTable(table.alphas, table.betas, table.turns, table.gap, target, peak))
-    return found
-
-
 def balanced(tables: Sequence[ErrorTable], lengths: Sequence[int], ratio: Floats) -> Floats:
     r"""Phi(e^(l/2), e^(-l/2)) at each l = log u/v, the first ``lengths[0]`` of them for the first table, and so on.
 
     Guarantees: at most the true value, up to rounding; at most e^(-|l|/2).
     """
-    tables, lengths = _merged(tables, lengths)
     sizes = np.array([len(table.alphas) for table in tables])
     starts = np.cumsum(sizes) - sizes
     ends = np.cumsum(lengths)
@@ -137,82 +107,16 @@ def balanced(tables: Sequence[ErrorTable], lengths: Sequence[int], ratio: Floats
     return np.asarray(np.minimum(most, reached))
 
 
-def _merged(tables: Sequence[ErrorTable], lengths: Sequence[int]) -> tuple[list[ErrorTable], list[int]]:
-    """Neighbours of the same table as one."""
-    kept: list[ErrorTable] = []
-    sizes: list[int] = []
-    for table, length in zip(tables, lengths, strict=True):
-        if kept and kept[-1] is table:
-            sizes[-1] += length
-        else:
-            kept.append(table)
-            sizes.append(length)
-    return kept, sizes
-
-
-def _batches(counts: list[int], x: float, y: float, reach: float) -> Iterator[tuple[list[int], Integers, int]]:
-    """Counts whose rows make an array of moderate size, where each row starts, and how long the rows are."""
-    batch: list[int] = []
-    starts: list[int] = []
-    width = 0
-    for count in counts:
-        windows = [window_of(count, rate, reach) for rate in (x, y)]
-        start, end = min(first for first, _ in windows) - 1, max(last for _, last in windows) + 1
-        size = end - start + 1
-        if batch and max(width, size) * (len(batch) + 1) > _LARGEST_BATCH:
-            yield batch, np.array(starts), width
-            batch, starts, width = [], [], 0
-        batch.append(count)
-        starts.append(start)
-        width = max(width, size)
-    if batch:
-        yield batch, np.array(starts), width
-
-
-def single_table(problem: TwoPoint) -> ErrorTable:
-    """The table of one problem; its peak is not looked for."""
-    alphas, betas = problem.rates
-    return ErrorTable(alphas, betas, problem.turns, problem.gap)
-
-
-def _tables_at_once(
-    counts: list[int], starts: Integers, width: int, rates: tuple[float, float], epsilon: float, reach: float
-) -> list[ErrorTable]:
-    """A table for each of the counts, at every whole threshold from ``starts`` on; the two windows must have no gap."""
-    b = math.exp(-epsilon)
-    under_p, under_q = (_laws(counts, starts, width, rate, reach) for rate in rates)
-    sums = [(discounted(law, b), discounted(law[:, ::-1], b)[:, ::-1]) for law in (under_p, under_q)]
-    (below_p, above_p), (below_q, above_q) = sums
-    nothing = np.zeros((len(counts), 1))
-    # One step further up: counts of at least j + 1.
-    next_p, next_q = (np.hstack([above[:, 1:], nothing]) for above in (above_p, above_q))
-    rest = np.hstack([np.cumsum(under_q[:, ::-1], axis=1)[:, ::-1][:, 1:], nothing])
-    alphas = np.cumsum(under_p, axis=1) - below_p * (b / (1 + b)) + next_p * (b / (1 + b))
-    betas = rest - next_q * (b / (1 + b)) + below_q * (b / (1 + b))
-    masses = [
-        np.maximum(below + above - law, 1e-300) for (below, above), law in zip(sums, (under_p, under_q), strict=True)
+def error_tables(problems: Sequence[TwoPoint]) -> list[ErrorTable]:
+    """The tables of two-point problems under epsilon-DP."""
+    tables = [ErrorTable(*problem.rates, turns=problem.turns, gap=problem.gap) for problem in problems]
+    values = balanced(tables, [len(_PEAK_GRID)] * len(tables), np.tile(_PEAK_GRID, len(tables)))
+    tops = values.reshape(len(tables), -1).argmax(axis=1)
+    peaks = values.reshape(len(tables), -1).max(axis=1)
+    return [
+        replace(table, target=float(_PEAK_GRID[top]), peak=float(peak))
+        for table, top, peak in zip(tables, tops, peaks, strict=True)
     ]
-    turns = np.maximum.accumulate(np.log(masses[0][:, 1:]) - np.log(masses[1][:, 1:]), axis=1)
-    return [ErrorTable(*rows, gap=math.inf) for rows in zip(alphas, betas, turns, strict=True)]
-
-
-def _laws(counts: list[int], starts: Integers, width: int, rate: float, reach: float) -> Floats:
-    """Binomials, one a row, from ``starts`` on: as :func:`privatest.bounds.two_point.binomial`."""
-    k = starts[:, None] + np.arange(width)
-    windows = np.array([window_of(count, rate, reach) for count in counts])
-    first, last = windows[:, :1], windows[:, 1:]
-    if not 0.0 < rate < 1.0:
-        return np.asarray(k == first, dtype=np.float64)
-    n = np.array(counts)[:, None]
-    inside = (k >= first) & (k < last)
-    step = np.log(np.where(inside, n - k, 1) / np.where(inside, k + 1, 1)) + (math.log(rate) - math.log1p(-rate))
-    logs = np.cumsum(np.where(inside, step, 0.0), axis=1)
-    logs = np.hstack([np.zeros((len(counts), 1)), logs[:, :-1]])
-    there = (k >= first) & (k <= last)
-    logs = np.where(there, logs, -np.inf)
-    with np.errstate(under="ignore"):
-        law = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(law / law.sum(axis=1, keepdims=True))
 
 
 # Sums beyond this many records are taken over blocks of records: of counts of blocks, one more or less is nothing.
@@ -330,8 +234,8 @@ class Certificate:
         """The movers' two-point problems, for so many movers, are known from here on."""
         counts = sorted(movers - self._tables.keys())
         if counts:
-            tables = make_tables(counts, self.split.x, self.split.y, self.epsilon, 6.0)
-            self._tables.update(zip(counts, tables, strict=True))
+            problems = [TwoPoint(count, self.split.x, self.split.y, self.epsilon, 6.0) for count in counts]
+            self._tables.update(zip(counts, error_tables(problems), strict=True))
 
     def _total(self, pieces: list[_Piece], size: int) -> float:
         """The weighted error of all pieces, in batches of moderate size."""
@@ -945,16 +849,13 @@ class _Search:
         return self._ladders[side]
 
     def _level_of(self, count: float, closed: list[Atoms]) -> float | None:
-        """The level beyond which there are ``count`` tails among n records, if there is one."""
+        """The level beyond which there are ``count`` tails among n records; None if no level has so few or so many."""
 
         def excess(level: float) -> float:
             return self.n * max(each.beyond(level) for each in closed)
 
-        # Invariant: more than count beyond `left`, at most count beyond `right`.
-        left, right = 0.0, max(float(each.levels.max(initial=0.0)) for each in closed)
-        if excess(right) > count or excess(left) <= count:
+        right = max(float(each.levels.max(initial=0.0)) for each in closed)
+        if excess(right) > count or excess(0.0) <= count:
             return None
-        for _ in range(30):
-            middle = (left + right) / 2
-            left, right = (middle, right) if excess(middle) > count else (left, middle)
+        _, right = root(lambda level: excess(level) <= count, 0.0, right, absolute=math.ldexp(right, -30))
         return right

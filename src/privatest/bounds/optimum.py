@@ -34,7 +34,7 @@ Two classes need no program: ``bounds/two_point.py``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property, partial
@@ -577,19 +577,7 @@ def optimum_sample_size(
     if classes.count == 2:  # the bound is exact there
         return first
     target = goal.advantage if goal.advantage is not None else 1 - (goal.beta or 0.0)
-    return _smallest(lambda n: Program(classes, notion, n, goal.alpha).reaches(target), first)
-
-
-def _smallest(reaches: Callable[[int], bool], first: int) -> int:
-    """The smallest n >= first that reaches. Invariant: not reached at low, reached at high."""
-    low, step = first - 1, 1
-    while not reaches(low + step):
-        low, step = low + step, 2 * step
-    high = low + step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reaches(middle) else (middle, high)
-    return high
+    return numbers.first_true(lambda n: Program(classes, notion, n, goal.alpha).reaches(target), first)
 
 
 def _two_points(problem: Chains, level: float | None) -> tuple[float, float]:

@@ -18,10 +18,10 @@ from functools import cached_property
 
 import numpy as np
 
-from privatest.laws.fourier import convolution, doubling_panels, quick_log_transforms, side_lobe, small_sums
-from privatest.laws.total import NoisyTotal, smooth_window
-from privatest.numbers import Floats, Integers, clipped, discounted, dot, row_dots
-from privatest.privacy import Noise, NoNoise, Stair, Tulap
+from privatest.laws.fourier import QUICK_RADIUS, convolution, doubling_panels, log_transform, side_lobes, small_sums
+from privatest.laws.total import NoisyTotal
+from privatest.numbers import Floats, Integers, clipped, first_true, row_dots
+from privatest.privacy import Noise, NoNoise, Tulap
 
 _Spectrum = tuple[Floats, list[tuple[Floats, Floats]]]
 """Nodes, and real and imaginary parts of the weighted transform of each law."""
@@ -35,8 +35,6 @@ _LARGEST_TABLE = 1 << 21
 _MOST_STAIRS = 1 << 15
 # Sums of scores below this are convolved whole, both laws at once.
 _SMALL_SUM = 1 << 14
-# Rows of a width each that are quickly added up.
-_MOST_ROWS = 1 << 10
 _MOST_PANELS = 120
 _MOST_PANELS_OF_NOISE = 1 << 11
 # Advantages this near to each other count as the same.
@@ -176,7 +174,7 @@ class Curves:
             first, second = (never * f + sure for f, (never, sure) in zip(inner.cdfs(offsets), infinite, strict=True))
             return first, second
         if self._smooth:
-            t, weighted = self._spectrum_nearby if np.max(np.abs(offsets)) <= self._near else self._spectrum
+            t, weighted = self._spectrum
             angles = np.multiply.outer(offsets, t)
             cosines, sines = np.cos(angles), np.sin(angles)
             null, alternative = (0.5 - (row_dots(cosines, imag) - row_dots(sines, real)) for real, imag in weighted)
@@ -191,7 +189,7 @@ class Curves:
     @cached_property
     def _smooth(self) -> bool:
         """Whether the integral will do: it has no other peaks than the one at 0, or few that the noise leaves."""
-        return self._nodes(self.reach) is not None
+        return self._nodes is not None
 
     @property
     def _near(self) -> float:
@@ -200,47 +198,38 @@ class Curves:
 
     @cached_property
     def _spectrum(self) -> _Spectrum:
-        """For all offsets of interest."""
-        return self._spectrum_for(self.reach)
-
-    @cached_property
-    def _spectrum_nearby(self) -> _Spectrum:
-        """For offsets up to :attr:`_near`, for which fewer nodes will do."""
-        return self._spectrum_for(self._near)
-
-    def _spectrum_for(self, farthest: float) -> _Spectrum:
         """Nodes, and the transforms about the centre times weights over 2 pi sin(t/2)."""
-        nodes = self._nodes(farthest)
-        assert nodes is not None, "asked for where the integral will not do"
-        t, weights = nodes
+        assert self._nodes is not None, "the integral is used only where it is smooth"
+        t, weights = self._nodes
         _, _, steps, noise = self._lattice
         shared = noise.characteristic(t) * (weights / (2 * math.pi * np.sin(t / 2)))
         weighted: list[tuple[Floats, Floats]] = []
-        for mean, logs in quick_log_transforms(steps, self._different_laws, t):
+        for law in self._different_laws:
+            mean, logs = log_transform(steps, law, 1j * t, radius=QUICK_RADIUS)
             turns = float(self.n * Fraction(mean) - self._centre)
             transform = np.exp(self.n * logs + 1j * t * turns) * shared
             weighted.append((transform.real.copy(), transform.imag.copy()))
         return t, weighted * (2 // len(weighted))
 
-    def _nodes(self, farthest: float) -> tuple[Floats, Floats] | None:
-        """Nodes and weights of the integral, for offsets up to ``farthest``; None if that takes too many."""
+    @cached_property
+    def _nodes(self) -> tuple[Floats, Floats] | None:
+        """Nodes and weights of the integral, for offsets up to :attr:`reach`; None if that takes too many."""
         noise, n = self._lattice[3], self.n
         if n < 32 or min(self._variances) <= 0:
             return None
         reach, most = 9.5 / math.sqrt(n * min(self._variances)), _MOST_PANELS
         # A flat law's transform has a pole beside every multiple of 2 pi/plateau: only the one at 0 is resolved.
-        if reach > math.pi / 4 or reach * noise.plateau > 5 or n * self._side_lobe > -_NEGLIGIBLE:
+        if reach > math.pi / 4 or reach * noise.plateau > 5 or not self._has_one_peak(reach):
             reach, most = noise.transform_reach(_NEGLIGIBLE), _MOST_PANELS_OF_NOISE
             if reach > math.pi / 4:
                 return None
-        scale = min(1.0 / math.sqrt(n * max(self._variances) + noise.variance), noise.decay_rate, 1.0 / farthest)
-        return doubling_panels(scale, reach, farthest, most)
+        scale = min(1.0 / math.sqrt(n * max(self._variances) + noise.variance), noise.decay_rate, 1.0 / self.reach)
+        return doubling_panels(scale, reach, self.reach, most)
 
-    @cached_property
-    def _side_lobe(self) -> float:
-        """A bound on the log of both transforms beyond the reach of the peak at 0."""
-        reach = 9.5 / math.sqrt(self.n * min(self._variances))
-        return max(side_lobe(self._lattice[2], law, reach) for law in self._laws)
+    def _has_one_peak(self, reach: float) -> bool:
+        """Whether beyond ``reach`` both transforms' n-th powers are negligible."""
+        steps = self._lattice[2]
+        return all(side_lobes(steps, law, self.n, reach, _NEGLIGIBLE, most=0) is not None for law in self._laws)
 
     @property
     def everywhere(self) -> bool:
@@ -269,11 +258,14 @@ class Curves:
         _, _, steps, noise = self._lattice
         if self.n * steps[-1] < _SMALL_SUM:
             return [(0, weights) for weights in small_sums(steps.astype(np.int64), self._different_laws, self.n)]
-        found = []
+        windows = []
         for law in self._different_laws:
             visited = law > 0
-            found.append(_dense_window(NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise)))
-        return found
+            values, masses = NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise).sum_law()
+            dense = np.zeros(int(values[-1] - values[0]) + 1)
+            dense[values - values[0]] = masses
+            windows.append((int(values[0]), dense))
+        return windows
 
     @cached_property
     def _stairs(self) -> list[_Stairs]:
@@ -301,8 +293,6 @@ class Curves:
         """Both cdfs at all whole offsets from -r to r, and r: the laws of the sums convolved with the noise's cdf."""
         noise = self._lattice[3]
         most = math.ceil(self._core) + 1
-        if (blocks := self._block_tables(most)) is not None:
-            return most, blocks[0], blocks[-1]
         windows = self._windows
         # The noise's cdf at centre - t + offset, for every total t of either law.
         least = min(first for first, _ in windows)
@@ -312,43 +302,8 @@ class Curves:
         for first, weights in windows:
             start = last - (first + len(weights) - 1)
             reached = levels[start : start + 2 * most + len(weights)]
-            found.append(convolution(reached, weights)[len(weights) - 1 : len(reached)])
+            found.append(convolution(reached, weights, valid=True))
         return most, found[0], found[-1]
-
-    def _block_tables(self, most: int) -> list[Floats] | None:
-        r"""The tables where the noise is w G, G a two-sided geometric, or that and a uniform on w values; else None.
-
-        Rows of w values, each of which is the one before in the running sums of both halves of the geometric:
-        :math:`A_i = F_i + b A_{i-1}` and :math:`B_i = b (F_{i+1} + B_{i+1})`, F the cdf of the sum of scores.
-        """
-        noise = self._lattice[3]
-        if not isinstance(noise, Tulap | Stair):
-            return None
-        width, epsilon = noise.width, float(noise.epsilon)
-        uniform = width if isinstance(noise, Tulap) else 1
-        last = int(self._centre + Fraction(uniform, 2)) - 1 + most  # the largest S + U that counts where G = 0
-        count = 2 * most + uniform
-        longest = max(len(weights) for _, weights in self._windows)
-        if (count + longest) // width > _MOST_ROWS or max(count, longest) + 2 * width > _LARGEST_TABLE:
-            return None
-        b, found = math.exp(-epsilon), []
-        for first, weights in self._windows:
-            start, stop = last - first - count + 1, last - first + 1  # places from the window's start on
-            low, inner = min(start // width, 0), -(-len(weights) // width)
-            rows = np.zeros((max(-(-stop // width), inner) - low, width))
-            flat = rows.ravel()
-            flat[-low * width : len(weights) - low * width] = np.cumsum(weights)
-            flat[len(weights) - low * width :] = share = flat[len(weights) - low * width - 1]
-            levels = np.empty_like(rows)
-            levels[:-1], levels[-1] = b * rows[1:], share * b / -math.expm1(-epsilon)
-            levels = discounted(levels[::-1].T, b).T[::-1] + discounted(rows.T, b).T
-            levels *= math.tanh(epsilon / 2)
-            part = levels.ravel()[start - low * width : stop - low * width]
-            if uniform > 1:
-                sums = np.concatenate([[0.0], np.cumsum(part)])
-                part = (sums[uniform:] - sums[:-uniform]) / uniform
-            found.append(part)
-        return found
 
     def _tabulated(self, offsets: Floats) -> tuple[Floats, Floats]:
         most, null, alternative = self._tables
@@ -412,59 +367,18 @@ class Curves:
 
     def best_advantage(self) -> float:
         """The largest advantage of any cutoff."""
-        if self._without_infinite is None and not self._apart:
-            found = self._peak() if self._smooth else self._highest()
-            if found is not None:
-                return found
+        if self._without_infinite is None and not self._apart and self._is_quickly_tabulated:
+            _, null, alternative = self._tables
+            return float(np.max(clipped(alternative, 0.0, 1.0) - clipped(null, 0.0, 1.0)))
         return self.best_offset()[1]
 
-    def _highest(self) -> float | None:
-        """The largest advantage of a table, where there is one or one is quickly made."""
-        spaced = self._every_offset is not None
-        quick = isinstance(self._lattice[3], Tulap) and max(self.n * self._lattice[2][-1], self._core) < _SMALL_SUM
-        if not spaced and not quick:
-            return None
-        _, null, alternative = self._tables
-        return float(np.max(clipped(alternative, 0.0, 1.0) - clipped(null, 0.0, 1.0)))
-
-    def _peak(self) -> float | None:
-        """The largest advantage as :meth:`best_offset` has it, with fewer cutoffs looked at; None where in doubt.
-
-        A grid, whose angles are powers of one turn; Newton's method on the advantage's slope between the neighbours of
-        its best point; then the whole offsets about what that finds, the best of which must lie between others.
-        """
-        t, weighted = self._spectrum_nearby
-        (null_real, null_imag), (real, imag) = weighted
-        real, imag = real - null_real, imag - null_imag  # F_Q - F_P = sum of real sin(ct) - imag cos(ct)
-        edge = math.ceil(self._edge / (_GRID // 2)) * (_GRID // 2)
-        gap = edge // (_GRID // 2)
-        turns = np.empty((_GRID // 2 + 1, len(t)), dtype=np.complex128)
-        turns[0] = 1.0
-        turns[1:] = np.exp(1j * gap * t)
-        np.multiply.accumulate(turns, axis=0, out=turns)
-        odd, even = row_dots(turns.imag, real), row_dots(turns.real, imag)
-        gains = np.concatenate([(-odd - even)[:0:-1], odd - even])  # at -edge, ..., 0, ..., edge
-        top = int(np.argmax(gains))
-        if not 0 < top < len(gains) - 1:
-            return None
-        low, high = (top - 1 - _GRID // 2) * gap, (top + 1 - _GRID // 2) * gap
-        place = float(low + gap)
-        slopes, bends = t * real, t * t
-        for _ in range(12):
-            angles = place * t
-            cosines, sines = np.cos(angles), np.sin(angles)
-            slope = dot(cosines, slopes) + dot(sines, t * imag)
-            bend = dot(cosines, bends * imag) - dot(sines, bends * real)
-            step = -slope / bend if bend < 0 else math.copysign(gap / 4, slope)
-            place, before = min(max(place + step, low), high), place
-            if abs(place - before) < 0.25:
-                break
-        near = np.arange(math.floor(place) - 1, math.floor(place) + 3, dtype=np.float64)
-        null, alternative = self.cdfs(near)
-        gains = alternative - null
-        best = int(np.argmax(gains))
-        # Where the laws are all but apart many offsets are as good, and rounding must not choose.
-        return float(gains[best]) if 0 < best < len(near) - 1 and gains[best] < 1 - _TIE else None
+    @property
+    def _is_quickly_tabulated(self) -> bool:
+        """Whether a table of all offsets is there already, or takes no longer than a search for the best one."""
+        if self._smooth:
+            return False
+        short = max(self.n * self._lattice[2][-1], self._core) < _SMALL_SUM
+        return self._every_offset is not None or (isinstance(self._lattice[3], Tulap) and short)
 
     def best_cutoff(self) -> Fraction:
         """The cutoff of the largest advantage; among those that have it, the one of the most equal errors.
@@ -561,21 +475,17 @@ class Curves:
         """The largest cutoff, halfway between two values of T, at which the type I error is at most alpha."""
         null = NoisyTotal(self.support, self.null_law, self.n, self.noise)
         offset = self.offset_for_alpha(alpha)
-        # In the far tail by probabilities alone, which are accurate relative to themselves.
-        low, step = (0, self.unit * math.ceil(self.reach)) if offset is None else (self._finely(offset, alpha), 1)
-        high = low + step
-        while null.cdf(self.base + low) > alpha:
+        far = self.unit * math.ceil(self.reach)
+        # In fine lattice units around the base. In the far tail the search is by probabilities alone.
+        low, step = (-far, far) if offset is None else (self._finely(offset, alpha), 1)
+        high = None
+
+        def exceeds(place: int) -> bool:
+            return null.cdf(self.base + place) > alpha
+
+        while exceeds(low):
             low, high, step = low - step, low, 2 * step
-        while null.cdf(self.base + high) <= alpha:
-            low, high, step = high, high + step, 2 * step
-        # Invariant, in fine lattice units around the base: the error is at most alpha at `low`, above it at `high`.
-        while high - low > 1:
-            middle = (low + high) // 2
-            if null.cdf(self.base + middle) <= alpha:
-                low = middle
-            else:
-                high = middle
-        return self.base + low
+        return self.base + first_true(exceeds, low, high) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -683,14 +593,3 @@ class _Stairs:
         if self.uniform == 1:
             return np.asarray(inside)
         return np.asarray(inside + self.share * np.maximum(places + 1 - length, 0))
-
-
-def _dense_window(total: NoisyTotal) -> tuple[int, Floats]:
-    """The smallest total of scores that matters, and the probabilities of it and the integers that follow."""
-    low, spacing, steps, law = total._atoms
-    if len(steps) == 1:
-        return total.n * low, np.ones(1)
-    start, weights = smooth_window(steps, law, total.n) or total.window()
-    dense = np.zeros(spacing * (len(weights) - 1) + 1)
-    dense[::spacing] = weights
-    return total.n * low + spacing * start, dense
