@@ -189,21 +189,6 @@ def test_thinner_laws_keep_both_masses() -> None:
         assert float(thin.roots.sum()) <= float(law.roots.sum()) * (1 + 1e-12)  # farther apart: a smaller affinity
 
 
-def test_powers_together_are_powers_one_by_one() -> None:
-    roots = np.random.default_rng(2).random(60)
-    law = RootLaw(0.1, -20, 0.999 * roots / roots.sum())
-    for one, n in zip(law.powers([0, 1, 5, 90, 300]), [0, 1, 5, 90, 300], strict=True):
-        other = law.power(n)
-        start = max(one.first, other.first)
-        end = min(one.first + len(one.roots), other.first + len(other.roots))
-        first, second = (
-            one.roots[start - one.first : end - one.first],
-            other.roots[start - other.first : end - other.first],
-        )
-        assert np.abs(first - second).max() < 1e-13 * second.max()
-        assert second.sum() > other.roots.sum() * (1 - 1e-15)
-
-
 def test_hidden_tails_by_the_program() -> None:
     """k tails alone: p under P and q under Q, certain; the bound is the largest gain over k steps, exactly."""
     split = split_atoms(atoms_of(make_pair([1.0, 0.0], [0.0, 1.0])), Shape(None, (1.0, 1.0)))
@@ -307,7 +292,7 @@ def test_better_than_the_papers_coupling_and_than_no_privacy(epsilon: float, sho
 
 def test_without_privacy_it_is_the_total_variation() -> None:
     pair = make_pair("normal(0, 1)", "normal(0.5, 1)")
-    for n in (1, 10, 40, 20_000):
+    for n in (1, 40, 20_000):
         shift = 0.5 if n < 100 else 0.01
         pair = make_pair("normal(0, 1)", f"normal({shift}, 1)")
         variation = 2 * stats.norm.cdf(shift * math.sqrt(n) / 2) - 1
@@ -317,7 +302,7 @@ def test_without_privacy_it_is_the_total_variation() -> None:
 
 def test_one_record() -> None:
     """On one record the best advantage is TV tanh(eps/2): all labels are neighbours."""
-    for (null, alternative), epsilon in itertools.product(GRID, (0.1, 1.0)):
+    for (null, alternative), epsilon in itertools.product(GRID[::2], (0.1, 1.0)):
         pair = make_pair(null, alternative)
         exact = pair.total_variation * math.tanh(epsilon / 2)
         assert exact - 1e-9 <= advantage_bound(pair, Pure(epsilon), 1) <= exact * 1.35
@@ -326,9 +311,9 @@ def test_one_record() -> None:
 @pytest.mark.parametrize(
     ("null", "alternative", "epsilon"),
     [
-        ("normal(0, 1)", "normal(0.001, 1)", 0.01),
         ("bernoulli(0)", "bernoulli(0.000001)", 0.01),
-        ("normal(0, 1)", "normal(1, 1)", 1e-4),
+        ("normal(0, 1)", "normal(0.001, 1)", 0.01),
+        pytest.param("normal(0, 1)", "normal(1, 1)", 1e-4, marks=pytest.mark.exhaustive),
     ],
 )
 def test_large_samples_are_quick(null: str, alternative: str, epsilon: float, show: Show) -> None:

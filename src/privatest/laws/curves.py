@@ -1,12 +1,12 @@
-r"""Both error rates as functions of the cutoff, for many cutoffs at the price of one.
+r"""Both error rates as functions of the cutoff, for many cutoffs at about the cost of one.
 
 The transforms of the two laws are computed once; each cutoff is then a dot product:
 
 .. math:: \Pr[T \le c] = \frac12 - \frac1\pi \int_0^\pi \frac{\Im[\phi_T(t) e^{-itc}]}{2 \sin(t/2)} dt
 
-for c halfway between two values of T. Where that integral has other peaks than the one at zero (few records, few
-values), the law of the sum is convolved instead. Absolute accuracy is near 1e-13; for probabilities that must be
-accurate relative to themselves see :mod:`privatest.laws.total`.
+for c halfway between two values of T. If that integral has other peaks than the one at zero (few records, few
+values), the law of the sum is convolved instead. The absolute error is near 1e-13; for a small relative error use
+:mod:`privatest.laws.total`.
 """
 
 from __future__ import annotations
@@ -21,31 +21,35 @@ import numpy as np
 from privatest.laws.fourier import QUICK_RADIUS, convolution, doubling_panels, log_transform, side_lobes, small_sums
 from privatest.laws.total import NoisyTotal
 from privatest.numbers import Floats, Integers, clipped, first_true, row_dots
-from privatest.privacy import Noise, NoNoise, Tulap
+from privatest.privacy import Noise, Tulap
 
 _Spectrum = tuple[Floats, list[tuple[Floats, Floats]]]
 """Nodes, and real and imaginary parts of the weighted transform of each law."""
 
 _GRID = 33
 _NEGLIGIBLE = 42.0
-# Scores of clamped ratios stay below 2^17; those that stand for infinite ratios begin at 2^24.
+# Scores of clamped ratios are below 2^17; those of infinite ratios are at least 2^24.
 _INFINITE = 1 << 20
 _LARGEST_TABLE = 1 << 21
-# Cutoffs times blocks of a flat noise that are quickly summed.
-_MOST_STAIRS = 1 << 15
-# Sums of scores below this are convolved whole, both laws at once.
+# Sums of scores that stay below this are convolved on all their values, both laws at once.
 _SMALL_SUM = 1 << 14
 _MOST_PANELS = 120
 _MOST_PANELS_OF_NOISE = 1 << 11
-# Advantages this near to each other count as the same.
+# Advantages that differ by less count as equal.
 _TIE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Error rates of "alternative when T <= cutoff" over all cutoffs, for n records and a noise.
+    """Error rates of the test that says "alternative" if T <= cutoff, for all cutoffs.
 
-    Cutoffs are given as ``base + unit * offset``: exact for whole offsets, linear in between.
+    Cutoffs are given as ``base + unit * offset``. The rates are exact for whole offsets, and linear in between.
+
+    Attributes:
+        support: the scores.
+        null_law, alternative_law: their probabilities under P and under Q.
+        n: number of records.
+        noise: what is added to the sum of the scores.
     """
 
     support: Integers
@@ -56,8 +60,8 @@ class Curves:
 
     @cached_property
     def _without_infinite(self) -> tuple[Curves, tuple[float, float], tuple[float, float]] | None:
-        """Where some scores stand for infinite ratios: the curves of the others, and for P and for Q the probability
-        that no record is infinite and the cdf where one is. None where all scores are ordinary.
+        """The curves of the scores of finite ratios; and for P and for Q, the probability that all ratios are finite
+        and the probability of the other event where it counts in the cdf. None if all scores are of finite ratios.
 
         A record of infinite ratio outweighs all others, and P and Q have infinite ratios of opposite signs only.
         """
@@ -73,9 +77,14 @@ class Curves:
             infinite.append((never, (1 - never) * float(law[lowest].sum() > 0)))
         return Curves(self.support[inner], laws[0], laws[1], self.n, self.noise), infinite[0], infinite[1]
 
+    @property
+    def _finite(self) -> Curves:
+        """The curves of the scores of finite ratios: this object itself, if all are."""
+        return self if self._without_infinite is None else self._without_infinite[0]
+
     @cached_property
     def _lattice(self) -> tuple[int, int, Floats, Noise]:
-        """low, spacing and the support as steps; and the noise on the coarser lattice, where there is one."""
+        """low, spacing and the support as steps, and the noise on the coarser lattice if it has one."""
         low = int(self.support[0])
         spacing = int(np.gcd.reduce(self.support - low)) or 1
         noise = self.noise
@@ -88,8 +97,8 @@ class Curves:
 
     @property
     def unit(self) -> int:
-        """Fine lattice units of one offset."""
-        return self._without_infinite[0].unit if self._without_infinite else self._lattice[1]
+        """Number of lattice units in one offset."""
+        return self._finite._lattice[1]
 
     @cached_property
     def _means(self) -> tuple[float, float]:
@@ -106,7 +115,7 @@ class Curves:
 
     @cached_property
     def _centre(self) -> Fraction:
-        """The midpoint between values of the coarse total nearest to the midpoint of the means."""
+        """The midpoint between two values of the coarse total that is nearest to the midpoint of the means."""
         middle = Fraction(self.n * sum(self._means) / 2)
         offset = self._lattice[3].offset
         return math.floor(middle - offset) + offset + Fraction(1, 2)
@@ -114,8 +123,8 @@ class Curves:
     @cached_property
     def base(self) -> Fraction:
         """The cutoff of offset 0."""
-        if self._without_infinite is not None:
-            return self._without_infinite[0].base
+        if self._finite is not self:
+            return self._finite.base
         low, spacing, _, _ = self._lattice
         return spacing * self._centre + self.n * low
 
@@ -125,9 +134,9 @@ class Curves:
 
     @cached_property
     def reach(self) -> float:
-        """Offsets beyond this are of no interest: e^-24 of the noise and 7 deviations past the farther mean."""
-        if self._without_infinite is not None:
-            return self._without_infinite[0].reach
+        """Offsets beyond this do not matter: they are e^-24 of the noise and 7 deviations past the farther mean."""
+        if self._finite is not self:
+            return self._finite.reach
         noise = self._lattice[3]
         null, alternative = self._means
         spread = max(self._variances)
@@ -135,7 +144,7 @@ class Curves:
 
     @cached_property
     def _apart(self) -> bool:
-        """Whether the two laws are so far apart that halfway between them both errors are below 1e-16."""
+        """Whether halfway between the two laws both errors are below 1e-16."""
         _, _, steps, noise = self._lattice
         null, alternative = self._means
         spread = max(self._variances)
@@ -144,19 +153,19 @@ class Curves:
 
     @cached_property
     def _core(self) -> float:
-        """Offsets among which the largest advantage lies: where the two laws, and the noise's middle, are."""
+        """The largest advantage lies at an offset of at most this size."""
         noise = self._lattice[3]
         null, alternative = self._means
         spread = max(self._variances)
         middle = noise.reach(3)
-        if noise.plateau:  # its law is flat for half of that on either side of 0, then falls
+        if noise.plateau:  # the noise's law is flat up to half of it on either side of 0
             middle = min(middle, 2.0 * noise.plateau)
         return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + middle + 2
 
     @property
     def _edge(self) -> float:
-        """:attr:`_core` of the ordinary scores."""
-        return (self._without_infinite[0] if self._without_infinite else self)._core
+        """:attr:`_core` of the scores of finite ratios."""
+        return self._finite._core
 
     @property
     def _laws(self) -> tuple[Floats, Floats]:
@@ -164,7 +173,7 @@ class Curves:
 
     @property
     def _different_laws(self) -> tuple[Floats, ...]:
-        """Both laws, or the one that is given twice."""
+        """Both laws, or one of them if they are the same object."""
         return self._laws[:1] if self.null_law is self.alternative_law else self._laws
 
     def cdfs(self, offsets: Floats) -> tuple[Floats, Floats]:
@@ -178,8 +187,6 @@ class Curves:
             angles = np.multiply.outer(offsets, t)
             cosines, sines = np.cos(angles), np.sin(angles)
             null, alternative = (0.5 - (row_dots(cosines, imag) - row_dots(sines, real)) for real, imag in weighted)
-        elif self._by_stairs(len(offsets)):
-            null, alternative = self._on_stairs(offsets)
         elif self._core > _LARGEST_TABLE:
             null, alternative = (np.array([t.cdf(self.cutoff(math.floor(o))) for o in offsets]) for t in self._totals)
         else:
@@ -188,12 +195,12 @@ class Curves:
 
     @cached_property
     def _smooth(self) -> bool:
-        """Whether the integral will do: it has no other peaks than the one at 0, or few that the noise leaves."""
+        """Whether the integral is used: it has no other peaks than the one at 0, or the noise suppresses them."""
         return self._nodes is not None
 
     @property
     def _near(self) -> float:
-        """Offsets that :meth:`best_offset` looks at."""
+        """The largest offset that :meth:`best_offset` examines."""
         return min(1.2 * self._core + 4, self.reach)
 
     @cached_property
@@ -213,12 +220,12 @@ class Curves:
 
     @cached_property
     def _nodes(self) -> tuple[Floats, Floats] | None:
-        """Nodes and weights of the integral, for offsets up to :attr:`reach`; None if that takes too many."""
+        """Nodes and weights of the integral for offsets up to :attr:`reach`; None if it needs too many."""
         noise, n = self._lattice[3], self.n
         if n < 32 or min(self._variances) <= 0:
             return None
         reach, most = 9.5 / math.sqrt(n * min(self._variances)), _MOST_PANELS
-        # A flat law's transform has a pole beside every multiple of 2 pi/plateau: only the one at 0 is resolved.
+        # The transform of a flat law has poles beside all multiples of 2 pi/plateau; only those at 0 are resolved.
         if reach > math.pi / 4 or reach * noise.plateau > 5 or not self._has_one_peak(reach):
             reach, most = noise.transform_reach(_NEGLIGIBLE), _MOST_PANELS_OF_NOISE
             if reach > math.pi / 4:
@@ -233,28 +240,18 @@ class Curves:
 
     @property
     def everywhere(self) -> bool:
-        """Whether :meth:`cdfs` holds at all offsets, and not only among those where the largest advantage lies."""
-        return (self._without_infinite[0] if self._without_infinite else self)._smooth
+        """Whether :meth:`cdfs` is right at all offsets, not only at those where the largest advantage may lie."""
+        return self._finite._smooth
 
     @cached_property
     def _totals(self) -> tuple[NoisyTotal, NoisyTotal]:
-        """The laws of the noisy totals, where neither the integral nor a table will do: one cutoff at a time."""
+        """The laws of the noisy totals, for one cutoff at a time, if neither the integral nor a table is possible."""
         first, second = (NoisyTotal(self.support, law, self.n, self.noise) for law in self._laws)
         return first, second
 
-    def _by_stairs(self, count: int) -> bool:
-        """Whether the noise's law is flat over blocks, or spaced, so widely that few blocks matter for a cutoff."""
-        noise = self._lattice[3]
-        if not isinstance(noise, NoNoise | Tulap) and noise.spacing == 1:
-            return False
-        width = float(noise.plateau or 1)
-        window = 24 * math.sqrt(self.n * max(self._variances))
-        most = max(_MOST_STAIRS, self._core)  # a table has twice as many cutoffs as the core
-        return window <= _LARGEST_TABLE and (noise.variance == 0 or (window / width + 2) * count <= most)
-
     @cached_property
     def _windows(self) -> list[tuple[int, Floats]]:
-        """Of the sum of scores under each law: the smallest value that matters, and the probabilities from it on."""
+        """For each law, the smallest sum of scores that matters and the probabilities from it on."""
         _, _, steps, noise = self._lattice
         if self.n * steps[-1] < _SMALL_SUM:
             return [(0, weights) for weights in small_sums(steps.astype(np.int64), self._different_laws, self.n)]
@@ -268,29 +265,8 @@ class Curves:
         return windows
 
     @cached_property
-    def _stairs(self) -> list[_Stairs]:
-        noise = self._lattice[3]
-        return [_Stairs.of(*window, noise) for window in self._windows]
-
-    def _on_stairs(self, offsets: Floats) -> tuple[Floats, Floats]:
-        """Both cdfs; linear between whole offsets, and as the tables have it constant outside of the core."""
-        most = math.ceil(self._core) + 1
-        whole = np.floor(offsets)
-        part = offsets - whole
-        left = np.clip(whole, -most, most).astype(np.int64)
-        between = bool(np.any(part))
-        places = np.concatenate([left, np.minimum(left + 1, most)]) if between else left
-        found = []
-        for stairs in self._stairs:
-            levels = stairs.cdf(self._centre, places)
-            if between:
-                levels = (1 - part) * levels[: len(left)] + part * levels[len(left) :]
-            found.append(levels)
-        return found[0], found[-1]
-
-    @cached_property
     def _tables(self) -> tuple[int, Floats, Floats]:
-        """Both cdfs at all whole offsets from -r to r, and r: the laws of the sums convolved with the noise's cdf."""
+        """r, and both cdfs at all whole offsets from -r to r: laws of the sums convolved with the noise's cdf."""
         noise = self._lattice[3]
         most = math.ceil(self._core) + 1
         windows = self._windows
@@ -317,49 +293,37 @@ class Curves:
     def best_offset(self) -> tuple[int, float]:
         """The whole offset of the largest advantage, and that advantage.
 
-        Where many offsets have the same, the one whose two errors are nearest to each other.
+        Among offsets with the same advantage it is the one whose two errors are nearest to each other.
         """
-        if self._without_infinite is None and self._apart:
+        if self._finite is self and self._apart:
             return 0, 1.0
 
         def best_of(offsets: Floats) -> tuple[int, float]:
             null, alternative = self.cdfs(offsets)
             gains = alternative - null
             lean = np.where(gains >= gains.max() - _TIE / 10, np.round(np.abs(1.0 - alternative - null), 9), 2.0)
-            top = int(np.argmin(lean))  # of mirrored ones the first, whatever the last digits say
+            top = int(np.argmin(lean))  # of two mirrored offsets the first, whatever the last digits
             return top, float(alternative[top] - null[top])
 
         low, high = -self._edge, self._edge
         if (table := self._every_offset) is not None:
             low = high = table[best_of(table)[0]]
-        count = self._peaks
         while high - low > _GRID - 1:
-            grid = np.rint(np.linspace(low, high, count))
+            grid = np.rint(np.linspace(low, high, _GRID))
             top, _ = best_of(grid)
-            gap = (high - low) / (count - 1)
+            gap = (high - low) / (_GRID - 1)
             low, high = grid[top] - 1.5 * gap, grid[top] + 1.5 * gap
-            count = _GRID
         grid = np.arange(math.floor(low), math.ceil(high) + 1, dtype=np.float64)
         top, best = best_of(grid)
         return int(grid[top]), best
 
     @property
-    def _peaks(self) -> int:
-        """Offsets to begin with: few, or where the noise is spaced so many that no peak lies between two of them."""
-        inner = self._without_infinite[0] if self._without_infinite else self
-        if inner._lattice[3].spacing == 1 or inner._smooth or not inner._by_stairs(_GRID):
-            return _GRID
-        spread = math.sqrt(self.n * min(inner._variances))
-        count = min(math.ceil(16 * inner._core / max(spread, 1.0)), 1 << 12)
-        return max(count, _GRID) if inner._by_stairs(count) else _GRID
-
-    @property
     def _every_offset(self) -> Floats | None:
-        """All offsets of a table, where the noise is spaced: the advantage then has a peak at every spacing.
+        """All offsets of a table if the noise is spaced: the advantage then has a peak at every spacing. Else None.
 
-        Where the integral will do the sum is so wide and smooth that its place between the peaks does not matter.
+        If the integral is used the sum is so wide and smooth that its place between the peaks does not matter.
         """
-        inner = self._without_infinite[0] if self._without_infinite else self
+        inner = self._finite
         if inner._lattice[3].spacing == 1 or inner._smooth or inner._core > _LARGEST_TABLE:
             return None
         most = inner._tables[0]
@@ -367,7 +331,7 @@ class Curves:
 
     def best_advantage(self) -> float:
         """The largest advantage of any cutoff."""
-        if self._without_infinite is None and not self._apart and self._is_quickly_tabulated:
+        if self._finite is self and not self._apart and self._is_quickly_tabulated:
             _, null, alternative = self._tables
             return float(np.max(clipped(alternative, 0.0, 1.0) - clipped(null, 0.0, 1.0)))
         return self.best_offset()[1]
@@ -381,7 +345,7 @@ class Curves:
         return self._every_offset is not None or (isinstance(self._lattice[3], Tulap) and short)
 
     def best_cutoff(self) -> Fraction:
-        """The cutoff of the largest advantage; among those that have it, the one of the most equal errors.
+        """The cutoff of the largest advantage; if there are several, the one whose errors are nearest to each other.
 
         Between two whole offsets of the same advantage both errors are linear and their sum is constant.
         """
@@ -399,13 +363,13 @@ class Curves:
         return self.cutoff(offset)
 
     def offset_for_alpha(self, alpha: float) -> int | None:
-        """The largest whole offset at which the type I error is at most alpha; None where that lies out of reach.
+        """The largest whole offset at which the type I error is at most alpha; None if it is out of reach.
 
         Invariant: the error is at most alpha at `low` and above it at `high`.
         """
         if alpha < 1e-9:
             return None
-        inner = self._without_infinite[0] if self._without_infinite else self
+        inner = self._finite
         edge = math.ceil(self.reach if inner._smooth else inner._core)
         low, high = -edge, edge
         ends = self.cdfs(np.array([low, high], dtype=np.float64))[0]
@@ -434,7 +398,7 @@ class Curves:
         return 1.0 - float(alternative[0] + part * (alternative[1] - alternative[0]))
 
     def mixed_cutoffs(self, alpha: float) -> tuple[Fraction, Fraction]:
-        """The two cutoffs between which tossing a coin has the least type II error where the type I error is alpha."""
+        """The two cutoffs between which a coin has the least type II error, given that the type I error is alpha."""
         offset = self.offset_for_alpha(alpha)
         if offset is None:
             first = self.cutoff_for_alpha(alpha)
@@ -443,10 +407,11 @@ class Curves:
         return self.cutoff(int(low)), self.cutoff(int(high))
 
     def _mixed(self, offset: int, alpha: float) -> tuple[Floats, float]:
-        """Two whole offsets and the share of the second: both ends of the line over all error rates above alpha.
+        """Two whole offsets, and the probability of the second with which the type I error is alpha.
 
-        Invariant: the type I error is at most alpha at the first and above it at the second. Each round the offset
-        that is farthest above their line takes the place of one of them.
+        They are the ends of the segment of the upper hull of all (alpha, power) above alpha. Invariant: the type I
+        error is at most alpha at the first and above it at the second. In each round the offset that is farthest above
+        their line replaces one of them.
         """
         ends = np.array([offset, offset + 1], dtype=np.float64)
         every = ends if (table := self._every_offset) is None else table
@@ -462,12 +427,12 @@ class Curves:
             ends[int(nulls[top] > alpha)] = every[top]
 
     def about_cutoff_for_alpha(self, alpha: float) -> Fraction:
-        """:meth:`cutoff_for_alpha`, or one value of T beside it: by the curves, for figures and no promise."""
+        """:meth:`cutoff_for_alpha` or a neighbouring value of T, from the curves alone: for figures only."""
         offset = self.offset_for_alpha(alpha)
         return self.cutoff_for_alpha(alpha) if offset is None else self.base + self._finely(offset, alpha)
 
     def _finely(self, offset: int, alpha: float) -> int:
-        """The same in fine lattice units around the base, from the whole offset: the error is linear up to the next."""
+        """Lattice units from the base to about the cutoff for alpha, linear between two whole offsets."""
         low, high = map(float, self.cdfs(np.array([offset, offset + 1], dtype=np.float64))[0])
         return self.unit * offset + (math.floor(self.unit * (alpha - low) / (high - low)) if low < high else 0)
 
@@ -478,7 +443,7 @@ class Curves:
         far = self.unit * math.ceil(self.reach)
         # In fine lattice units around the base. In the far tail the search is by probabilities alone.
         low, step = (-far, far) if offset is None else (self._finely(offset, alpha), 1)
-        high = None
+        high: int | None = None
 
         def exceeds(place: int) -> bool:
             return null.cdf(self.base + place) > alpha
@@ -490,13 +455,13 @@ class Curves:
 
 @dataclass(frozen=True, eq=False)
 class TwoSidedCurves:
-    """Error rates of "null while lower < T <= upper", the two tails of the null being of equal probability.
+    """Error rates of the test that says "null" if lower < T <= upper, where both tails of the null are equally likely.
 
-    The type II error is that of not coming out on the alternative's own side.
+    A type II error is any decision but the alternative on its own side.
 
     Attributes:
-        low: the null against what lies below it.
-        high: the same with all signs changed, against what lies above it.
+        low: curves of the null against the alternatives below it.
+        high: curves of the null against the alternatives above it, with all signs changed.
     """
 
     low: Curves
@@ -506,21 +471,21 @@ class TwoSidedCurves:
     def of(
         cls, support: Integers, lowest: Floats, below: Floats, highest: Floats, above: Floats, n: int, noise: Noise
     ) -> TwoSidedCurves:
-        """Of the lowest and the highest law of the null, and the laws of the alternatives below and above."""
+        """The curves of the null's lowest and highest law against the laws of the alternatives below and above."""
         high = Curves(-support[::-1], highest[::-1], above[::-1], n, noise.mirrored)
         return cls(Curves(support, lowest, below, n, noise), high)
 
     def beta_at(self, alpha: float) -> float:
-        """The larger type II error where each tail has probability alpha/2."""
+        """The larger type II error if each tail has probability alpha/2."""
         return max(side.beta_at(alpha / 2) for side in (self.low, self.high))
 
     def cutoffs_for_alpha(self, alpha: float) -> tuple[Fraction, Fraction]:
-        """Lower and upper cutoff: each tail of the null has probability alpha/2 at most."""
+        """Lower and upper cutoff such that each tail of the null has probability at most alpha/2."""
         return self.low.cutoff_for_alpha(alpha / 2), -self.high.cutoff_for_alpha(alpha / 2)
 
     @cached_property
     def _best(self) -> tuple[float, float]:
-        """About the best alpha and the advantage there: both errors along each side, between points of a grid."""
+        """About the best alpha and its advantage, by interpolating both errors of each side on a grid."""
         levels = np.geomspace(1e-7, 0.4, 400)
         betas = []
         for side in (self.low, self.high):
@@ -531,65 +496,9 @@ class TwoSidedCurves:
         return 2 * float(levels[top]), float(advantages[top])
 
     def best_advantage(self) -> float:
-        """The largest advantage, to three digits or so."""
+        """The largest advantage, to about three digits."""
         return self._best[1]
 
     def best_cutoffs(self) -> tuple[Fraction, Fraction]:
-        """Lower and upper cutoff of about the largest advantage."""
+        """Lower and upper cutoff with about the largest advantage."""
         return self.cutoffs_for_alpha(self._best[0])
-
-
-@dataclass(frozen=True, eq=False)
-class _Stairs:
-    r"""The cdf of S + N for a noise whose law is flat over blocks of w values, from sums of the cdf of S.
-
-    N = w G + U with U uniform on w values about 0, so that with m the largest value of S + (w-1)/2 that counts
-
-    .. math:: \Pr[S + N \le c] = \sum_g \Pr[G = g]\, \frac{C(m - wg) - C(m - wg - w)}{w},
-
-    C the running sum of the cdf of S. Only blocks that meet the window of S are summed; those below count whole. Where
-    the noise is spaced there is no U, and the cdf of S itself stands for the quotient.
-    """
-
-    first: int
-    sums: Floats
-    share: float
-    noise: Noise
-
-    @classmethod
-    def of(cls, first: int, weights: Floats, noise: Noise) -> _Stairs:
-        below = np.cumsum(weights)
-        made = cls(first, below, float(below[-1]), noise)
-        sums = below if made.uniform == 1 else np.cumsum(below)
-        return cls(first, np.concatenate([[0.0], sums]), made.share, noise)
-
-    @property
-    def uniform(self) -> int:
-        """How many values U takes."""
-        return (self.noise.plateau or 1) if self.noise.spacing == 1 else 1
-
-    def cdf(self, centre: Fraction, offsets: Integers) -> Floats:
-        """Pr[S + N <= centre + offset], the centre halfway between two values of S + N."""
-        width, uniform = self.noise.plateau or 1, self.uniform
-        places = int(centre + Fraction(uniform, 2)) - 1 - self.first + offsets  # m, counted from the window's start
-        length = len(self.sums) - 1
-        if self.noise.variance == 0:
-            return self._running(places)
-        lowest = np.floor_divide(places - (length - 1), width)
-        blocks = np.arange((length - 1) // width + 2)
-        ends = width * np.arange(int(lowest.min()) - 1, int(lowest.max()) + len(blocks)) + (uniform - 1) / 2
-        below = self.noise.cdf(ends.astype(np.float64))  # Pr[G <= g] from the lowest block less one on
-        masses = np.diff(below)
-        start = (lowest - int(lowest.min())).astype(np.intp)
-        tops = places[:, None] - width * (lowest[:, None] + np.arange(len(blocks) + 1))
-        shares = -np.diff(self._running(tops), axis=1) / width if uniform > 1 else self._running(tops[:, :-1])
-        inner = np.einsum("ij,ij->i", masses[start[:, None] + blocks], shares)
-        return np.asarray(below[start] * self.share + inner)
-
-    def _running(self, places: Integers) -> Floats:
-        """C, or the cdf of S, at these places from the window's start; beyond its end the cdf stays what it is."""
-        length = len(self.sums) - 1
-        inside = self.sums[clipped(places + 1, 0, length)]
-        if self.uniform == 1:
-            return np.asarray(inside)
-        return np.asarray(inside + self.share * np.maximum(places + 1 - length, 0))

@@ -201,14 +201,14 @@ def log_transform(
     Guarantees: relative error of order 1e-15, besides that of the mean, for the default radius; the law counts as one
     that sums to 1.
     """
-    z = np.asarray(z, dtype=np.complex128)
+    points: Complexes = np.asarray(z, dtype=np.complex128)
     mu = math.fsum(law * steps)
     away = steps - mu
     left = math.fsum(law * away)  # the first moment about mu is not quite 0, as mu is rounded
     reach = float(max(away[-1], -away[0]))
-    farthest = float(np.max(np.abs(z))) * reach
+    farthest = float(np.max(np.abs(points))) * reach
     if farthest > radius:
-        return mu, _log1p(z * left + _second_order(away, law, z))
+        return mu, _log1p(points * left + _second_order(away, law, points))
     away = away / reach
     power = away.copy()
     coefficients = [left / reach]
@@ -218,7 +218,7 @@ def log_transform(
         order = len(coefficients) + 1
         coefficients.append(dot(law, power) / math.factorial(order))
         size *= farthest / order
-    return mu, _log1p(_power_series(coefficients, z * reach))
+    return mu, _log1p(_power_series(coefficients, points * reach))
 
 
 def _power_series(coefficients: list[float], z: Complexes) -> Complexes:

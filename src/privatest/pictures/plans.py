@@ -94,7 +94,7 @@ def decomposition(split: Decomposition, ax: Axes | None = None) -> Axes:
 
 
 def _densities(split: Decomposition) -> tuple[Floats, Floats, Floats, float]:
-    """Points, both densities there, and the height of the picture, which cuts off a spike of less than 5% of the mass."""
+    """Points, both densities there, and the height of the picture: spikes of less than 5% of the mass are cut off."""
     pair: Any = split.pair
     laws = pair.null, pair.alternative
     levels = np.concatenate([[OUTSIDE], np.linspace(0.01, 0.99, 197), [1 - OUTSIDE]])
