@@ -143,7 +143,7 @@ def test_a_lower_sum_of_falling_steps() -> None:
 def test_a_private_bound_at_a_level_is_no_less_than_the_advantage_allows() -> None:
     """And no more than our own test misses: so a shape that were not valid would show."""
     guide = None
-    for mean in (2.6, 2.4, 2.2):
+    for mean in (2.6, 2.4):
         pair = make_pair(f"poisson({mean})", "poisson(2)")
         alone, _ = missed_bound(pair, Pure(1), 40, 0.05)
         found, guide = missed_bound(pair, Pure(1), 40, 0.05, guide)
@@ -210,7 +210,11 @@ def test_where_little_can_be_known_the_bound_of_a_rate_is_below_our_width(at: fl
 
 @pytest.mark.parametrize(
     ("family", "between", "n", "count"),
-    [("poisson(?)", (0.5, 2), 4, 4), ("normal(mean=?, sd=1)", (-1, 1), 4, 2), ("bernoulli(?)", None, 30, 7)],
+    [
+        ("normal(mean=?, sd=1)", (-1, 1), 4, 2),
+        pytest.param("poisson(?)", (0.5, 2), 4, 4, marks=pytest.mark.exhaustive),
+        pytest.param("bernoulli(?)", None, 30, 7, marks=pytest.mark.exhaustive),
+    ],
 )
 def test_bounds_of_many_values_are_those_of_each(family: str, between: Any, n: int, count: int) -> None:
     """What is shared costs a little, and never makes a bound larger than an interval."""
@@ -227,8 +231,9 @@ def test_the_share_of_a_label_has_the_bound_of_a_rate() -> None:
     assert share.width_bound(0.3) == pytest.approx(rate.width_bound(0.3), rel=2e-2)
 
 
+@pytest.mark.exhaustive
 def test_a_bound_does_not_depend_on_the_score_that_was_tuned() -> None:
-    """Where the values end that it counts is all that a design tells it: a short score must not cut it short."""
+    """The range of values is all that a design contributes: a narrow score must not lower the bound."""
     whole, near = (
         pt.design_estimate("poisson(?)", between=(0, 10), epsilon=0.3, n=30, near=value).width_bound(0.2)
         for value in (None, 0.2)

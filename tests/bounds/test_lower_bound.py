@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 import time
 from collections.abc import Callable
 
@@ -13,9 +14,8 @@ import pytest
 from scipy import stats
 
 from privatest.bounds import advantage_bound, lower_bound, optimum, optimum_sample_size
-from privatest.bounds import lower_bound as certificate
 from privatest.bounds.domination import Atoms, RootLaw, Shape, _cells, atoms_of, shares, split_atoms
-from privatest.bounds.lower_bound import CAREFUL, QUICK, Certificate, Effort, balanced, make_tables, single_table
+from privatest.bounds.lower_bound import CAREFUL, QUICK, Certificate, Effort
 from privatest.bounds.optimum import Program
 from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput
@@ -145,11 +145,12 @@ def random_pair(rng: np.random.Generator) -> Pair:
     return make_pair(p, q)
 
 
-def test_every_shape_is_above_the_linear_program(show: Show) -> None:
-    """The heart of the matter: whatever the shape, however rough the computation, no bound is below the best test."""
+@pytest.mark.parametrize("pairs", [4, pytest.param(14, marks=pytest.mark.exhaustive)])
+def test_every_shape_is_above_the_linear_program(pairs: int, show: Show) -> None:
+    """Whatever the shape, and however rough the computation, no bound is below the best test."""
     rng = np.random.default_rng(3)
     closest, count, best_gap = math.inf, 0, []
-    for _ in range(14):
+    for _ in range(pairs):
         pair = random_pair(rng)
         epsilon, classes = float(rng.choice([0.05, 0.3, 1.0, 3.0])), merge(pair)
         n = int(rng.integers(1, 16 if classes.count == 3 else 7))
@@ -193,32 +194,6 @@ def test_large_n_is_above_tests_that_exist() -> None:
             assert Certificate(split, Pure(epsilon), QUICK, 0.3).bound(n) >= witness - 1e-9
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "epsilon", "most"),
-    [(0.6, 0.4, 0.5, 60), (0.9, 0.1, 0.1, 300), (1.0, 0.3, 0.2, 40), (0.5, 0.0, 1.0, 30), (0.55, 0.45, 0.01, 5000)],
-)
-def test_tables_of_many_counts_are_those_of_each(x: float, y: float, epsilon: float, most: int) -> None:
-    rng = np.random.default_rng(most)
-    counts = [0, 1, 2, *rng.integers(3, most, 20).tolist()]
-    ratio = np.linspace(-30, 30, 601)
-    found = balanced(make_tables(counts, x, y, epsilon, 6.0), [len(ratio)] * len(counts), np.tile(ratio, len(counts)))
-    for count, row in zip(counts, found.reshape(len(counts), -1), strict=True):
-        problem = TwoPoint(count, x, y, epsilon, reach=6.0)
-        alone = balanced([single_table(problem)], [len(ratio)], ratio)
-        # Between two windows that lie apart the single problem has a lower bound, the table every threshold.
-        slack = 1e-12 if math.isinf(problem.gap) else 2e-3
-        assert np.all(row >= alone * (1 - 1e-12))
-        assert np.all(row <= alone * (1 + slack))
-
-
-def test_far_windows_are_left_to_the_single_problem() -> None:
-    """Discounts of e^-eps a step would underflow between them."""
-    (table,) = make_tables([2000], 0.9, 0.1, 2.0, 6.0)
-    problem = TwoPoint(2000, 0.9, 0.1, 2.0, reach=6.0)
-    assert table.gap == problem.gap < math.inf
-    assert np.array_equal(table.alphas, problem.rates[0])
-
-
 def test_thinner_laws_keep_both_masses() -> None:
     """A lattice of every third point dominates: the masses under P and under Q, and the lattice's ends, stay."""
     rng = np.random.default_rng(4)
@@ -230,21 +205,6 @@ def test_thinner_laws_keep_both_masses() -> None:
             masses = [float((each.roots * np.exp(sign * each.levels / 2)).sum()) for each in (law, thin)]
             assert masses[0] == pytest.approx(masses[1], rel=1e-12)
         assert float(thin.roots.sum()) <= float(law.roots.sum()) * (1 + 1e-12)  # farther apart: a smaller affinity
-
-
-def test_powers_together_are_powers_one_by_one() -> None:
-    roots = np.random.default_rng(2).random(60)
-    law = RootLaw(0.1, -20, 0.999 * roots / roots.sum())
-    for one, n in zip(law.powers([0, 1, 5, 90, 300]), [0, 1, 5, 90, 300], strict=True):
-        other = law.power(n)
-        start = max(one.first, other.first)
-        end = min(one.first + len(one.roots), other.first + len(other.roots))
-        first, second = (
-            one.roots[start - one.first : end - one.first],
-            other.roots[start - other.first : end - other.first],
-        )
-        assert np.abs(first - second).max() < 1e-13 * second.max()
-        assert second.sum() > other.roots.sum() * (1 - 1e-15)
 
 
 def test_hidden_tails_by_the_program() -> None:
@@ -276,10 +236,11 @@ GRID = [
 ]
 
 
-def test_never_above_the_best_sample_size(show: Show) -> None:
-    """Must show 4, the bound's half: at most the program's n, and how close."""
+@pytest.mark.parametrize("epsilon", [1, *(pytest.param(other, marks=pytest.mark.exhaustive) for other in (0.3, 3))])
+def test_never_above_the_best_sample_size(epsilon: float, show: Show) -> None:
+    """At most the n of the linear program, and at least nine tenths of it."""
     ratios = {}
-    for (null, alternative), epsilon in itertools.product(GRID, (0.3, 1, 3)):
+    for null, alternative in GRID:
         bound = lower_bound(null, alternative, epsilon=epsilon)
         if len(null) == 2:
             best = optimum_sample_size(null, alternative, epsilon=epsilon)
@@ -300,11 +261,11 @@ def test_never_above_the_best_sample_size(show: Show) -> None:
     ("null", "alternative", "epsilon", "least", "known"),
     [
         ("normal(0, 1)", "normal(0.2, 1)", 1, 108, 115),  # DESIGN 3.7: 115 with the clamp tuned, 94 without privacy
-        ("normal(0, 1)", "normal(1, 1)", 0.1, 59, 61),
-        ("laplace(0, 1)", "laplace(0.5, 1)", 0.3, 45, 46),
+        pytest.param("normal(0, 1)", "normal(1, 1)", 0.1, 59, 61, marks=pytest.mark.exhaustive),
+        pytest.param("laplace(0, 1)", "laplace(0.5, 1)", 0.3, 45, 46, marks=pytest.mark.exhaustive),
         ("exponential(1)", "exponential(1.5)", 0.5, 49, 53),
         ("poisson(3)", "poisson(4)", 0.2, 62, 65),
-        ("uniform(0, 1)", "uniform(0.2, 1.2)", 0.5, 23, 24),
+        pytest.param("uniform(0, 1)", "uniform(0.2, 1.2)", 0.5, 23, 24, marks=pytest.mark.exhaustive),
     ],
 )
 def test_between_what_is_proved_and_what_is_reached(
@@ -349,7 +310,7 @@ def test_better_than_the_papers_coupling_and_than_no_privacy(epsilon: float, sho
 
 def test_without_privacy_it_is_the_total_variation() -> None:
     pair = make_pair("normal(0, 1)", "normal(0.5, 1)")
-    for n in (1, 10, 40, 20_000):
+    for n in (1, 40, 20_000):
         shift = 0.5 if n < 100 else 0.01
         pair = make_pair("normal(0, 1)", f"normal({shift}, 1)")
         variation = 2 * stats.norm.cdf(shift * math.sqrt(n) / 2) - 1
@@ -359,7 +320,7 @@ def test_without_privacy_it_is_the_total_variation() -> None:
 
 def test_one_record() -> None:
     """On one record the best advantage is TV tanh(eps/2): all labels are neighbours."""
-    for (null, alternative), epsilon in itertools.product(GRID, (0.1, 1.0)):
+    for (null, alternative), epsilon in itertools.product(GRID[::2], (0.1, 1.0)):
         pair = make_pair(null, alternative)
         exact = pair.total_variation * math.tanh(epsilon / 2)
         assert exact - 1e-9 <= advantage_bound(pair, Pure(epsilon), 1) <= exact * 1.35
@@ -368,9 +329,9 @@ def test_one_record() -> None:
 @pytest.mark.parametrize(
     ("null", "alternative", "epsilon"),
     [
-        ("normal(0, 1)", "normal(0.001, 1)", 0.01),
         ("bernoulli(0)", "bernoulli(0.000001)", 0.01),
-        ("normal(0, 1)", "normal(1, 1)", 1e-4),
+        ("normal(0, 1)", "normal(0.001, 1)", 0.01),
+        pytest.param("normal(0, 1)", "normal(1, 1)", 1e-4, marks=pytest.mark.exhaustive),
     ],
 )
 def test_large_samples_are_quick(null: str, alternative: str, epsilon: float, show: Show) -> None:
@@ -414,11 +375,15 @@ def test_refusals() -> None:
 
 @pytest.mark.parametrize(
     ("null", "alternative"),
-    [("t(3)", "normal(0, 1)"), ("normal(0, 1)", "normal(0.5, 1)"), ("poisson(3)", "poisson(4)")],
+    [
+        ("t(3)", "normal(0, 1)"),
+        pytest.param("normal(0, 1)", "normal(0.5, 1)", marks=pytest.mark.exhaustive),
+        pytest.param("poisson(3)", "poisson(4)", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_a_bound_never_rises_with_epsilon(null: str, alternative: str, show: Show) -> None:
-    """What no test does at an epsilon, none does at a smaller one."""
-    bounds = [lower_bound(null, alternative, epsilon=epsilon) for epsilon in (0.4, 0.45, 0.5, 0.55, 0.6, 1)]
+    """A bound that holds at one epsilon holds at every smaller one."""
+    bounds = [lower_bound(null, alternative, epsilon=epsilon) for epsilon in (0.45, 0.5, 0.55, 1)]
     show(f"{null} against {alternative}: {bounds}")
     assert bounds == sorted(bounds, reverse=True)
 
@@ -429,7 +394,7 @@ def test_heavy_tails_against_a_normal_law() -> None:
     assert 65 <= bound <= sample_size("t(3)", "normal(0, 1)", epsilon=0.5) == 68
 
 
-@pytest.mark.parametrize("n", [10**5, 5 * 10**6, 10**9, 10**12])
+@pytest.mark.parametrize("n", [10**5, 10**12])
 def test_more_records_than_anybody_needs(n: int) -> None:
     """Nothing is left of the affinity: the bound is that of certainty, without a warning."""
     assert advantage_bound(make_pair("normal(0, 1)", "normal(0.5, 1)"), Pure(0.5), n) == 1.0
@@ -446,10 +411,9 @@ def test_shares_of_levels_far_apart() -> None:
     assert [each.tolist() for each in far] == [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
 
 
-@pytest.mark.parametrize("n", [10**9, 10**12])
-def test_more_records_than_a_ratio_without_a_clamp_can_add_up(n: int) -> None:
+def test_more_records_than_a_ratio_without_a_clamp_can_add_up() -> None:
     """The test without privacy would leave 64 bits, the private one does not: the plan is made, without that number."""
-    found = plan("poisson(3)", "poisson(4)", epsilon=1, n=n)
+    found = plan("poisson(3)", "poisson(4)", epsilon=1, n=10**12)
     assert found.design.advantage == pytest.approx(1.0)
     assert found.nonprivate_advantage is None
     assert plan("poisson(3)", "poisson(4)", epsilon=1, n=1000).nonprivate_advantage == pytest.approx(1.0)
@@ -526,5 +490,5 @@ def test_records_in_blocks_that_do_not_divide_them_are_above_the_linear_program(
             split = split_atoms(atoms, shape)
             assert len(split.levels) > 1  # else there is nothing to put into blocks
             for most, effort in itertools.product((1, 2), (QUICK, CAREFUL, ROUGH)):
-                monkeypatch.setattr(certificate, "MOST_BLOCKS", most)
+                monkeypatch.setattr(sys.modules["privatest.bounds.lower_bound"], "MOST_BLOCKS", most)
                 assert Certificate(split, privacy, effort, 0.3).bound(n) >= best - 1e-9

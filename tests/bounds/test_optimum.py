@@ -14,7 +14,7 @@ import pytest
 from scipy import optimize, stats
 
 from privatest.bounds import optimum, optimum_sample_size
-from privatest.bounds.lower_bound import balanced, single_table
+from privatest.bounds.lower_bound import balanced, error_tables
 from privatest.bounds.optimum import DENOMINATOR, Program, _chain, _repaired
 from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput, PrivatestError
@@ -94,7 +94,7 @@ def test_two_points_closed_form_against_the_program(x: float, y: float, epsilon:
 @pytest.mark.parametrize("epsilon", [0.2, 1.5])
 def test_two_points_with_prior_weights(epsilon: float) -> None:
     """Phi(u, v) = u - max (u E_P g - v E_Q g), which the lower bound rests on."""
-    table = single_table(TwoPoint(6, 0.7, 0.35, epsilon))
+    (table,) = error_tables([TwoPoint(6, 0.7, 0.35, epsilon)])
     for ratio in (-3.0, -0.8, 0.0, 0.4, 2.5):
         u, v = math.exp(ratio / 2), math.exp(-ratio / 2)
         exact = u - all_tests_program([0.3, 0.7], [0.65, 0.35], epsilon, 6, u, v)
@@ -113,7 +113,7 @@ def test_two_points_with_prior_weights(epsilon: float) -> None:
 )
 def test_weighted_errors_against_every_threshold(n: int, x: float, y: float, epsilon: float) -> None:
     """All thresholds tried, for prior ratios far out too; in gaps between the counts the bound is a little lower."""
-    table = single_table(TwoPoint(n, x, y, epsilon))
+    (table,) = error_tables([TwoPoint(n, x, y, epsilon)])
     j, counts = np.arange(-1, n + 1), np.arange(n + 1)
     b = math.exp(-epsilon)
     laws = [stats.binom.pmf(counts, n, rate) for rate in (x, y)]

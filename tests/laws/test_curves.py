@@ -1,4 +1,4 @@
-"""Curves by running sums, by tables and by the integral agree; the quick peak is the largest advantage."""
+"""Curves by tables and by the integral agree with each other and with the exact law."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from privatest.laws import Curves, NoisyTotal
-from privatest.laws import curves as module
 from privatest.privacy import Approx, Gaussian, Noise, NoNoise, Stair, Tulap, Tv
 from privatest.privacy.canonical import decision_noise
 
@@ -31,102 +30,32 @@ SPACED = [
 ]
 
 
-@pytest.mark.parametrize("noise", [*NOISES, *SPACED], ids=str)
-@pytest.mark.parametrize("n", [1, 7, 50])
-def test_running_sums_are_the_tables(noise: Noise, n: int) -> None:
-    made = Curves(SUPPORT, NULL, ALTERNATIVE, n, noise)
-    edge = int(made._core)
-    offsets = np.unique(np.rint(np.linspace(-edge, edge, 41)))
-    for places in (offsets, offsets[:-1] + 0.25):
-        for stairs, tables in zip(made._on_stairs(places), made._tabulated(places), strict=True):
-            np.testing.assert_allclose(stairs, tables, atol=3e-14)
-
-
-def test_running_sums_of_a_wrong_width_would_be_seen() -> None:
-    right = Curves(SUPPORT, NULL, ALTERNATIVE, 7, Tulap(Fraction(1, 2), 16))
-    wrong = Curves(SUPPORT, NULL, ALTERNATIVE, 7, Tulap(Fraction(1, 2), 18))
-    offsets = np.arange(-20.0, 20.0)
-    assert np.abs(right._on_stairs(offsets)[0] - wrong._tabulated(offsets)[0]).max() > 1e-3
-
-
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
-@pytest.mark.parametrize("n", [40, 400, 20_000])
-def test_the_quick_peak_is_the_largest_advantage(epsilon: Fraction, n: int) -> None:
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(3)])
+@pytest.mark.parametrize("n", [1, 23, 40, 400, 20_000])
+def test_the_best_advantage_is_that_of_the_best_offset(epsilon: Fraction, n: int) -> None:
+    """By tables for few records, by the integral for many."""
     support = np.arange(64)
-    null = np.exp(-((support - 34) ** 2) / 200)
-    alternative = np.exp(-((support - 30) ** 2) / 200)
-    made = Curves(support, null / null.sum(), alternative / alternative.sum(), n, Tulap(epsilon, 63))
-    want = made.best_offset()[1]
-    assert made.best_advantage() == pytest.approx(want, abs=1e-13)
-    if made._smooth and not made._apart:
-        # Where the laws are all but apart it leaves the choice to the longer way.
-        assert made._peak() == (None if want > 1 - 1e-12 else pytest.approx(want, abs=1e-13))
+    null, alternative = (np.exp(-((support - mean) ** 2) / 200) for mean in (34, 30))
+    curves = Curves(support, null / null.sum(), alternative / alternative.sum(), n, Tulap(epsilon, 63))
+    assert curves.best_advantage() == pytest.approx(curves.best_offset()[1], abs=1e-13)
 
 
-def test_stairs_are_not_used_where_they_would_be_long() -> None:
-    narrow = Curves(SUPPORT, NULL, ALTERNATIVE, 3000, Tulap(Fraction(1), 1))
-    assert not narrow._by_stairs(module._GRID)
-    assert Curves(SUPPORT, NULL, ALTERNATIVE, 3000, Tulap(Fraction(1), 16))._by_stairs(module._GRID)
+@pytest.mark.parametrize("noise", [*NOISES, *SPACED, Tulap(Fraction(50), 16)], ids=str)
+@pytest.mark.parametrize("n", [1, 7, 50])
+def test_tables_are_the_exact_law(noise: Noise, n: int) -> None:
+    curves = Curves(SUPPORT, NULL, ALTERNATIVE, n, noise)
+    edge = int(curves._core)
+    offsets = np.unique(np.rint(np.linspace(-edge, edge, 9)))
+    for law, table in zip((NULL, ALTERNATIVE), curves._tabulated(offsets), strict=True):
+        total = NoisyTotal(SUPPORT, law, n, noise)
+        exact = [total.cdf(curves.cutoff(int(offset))) for offset in offsets]
+        np.testing.assert_allclose(table, exact, atol=1e-13)
 
 
-def by_transforms(made: Curves) -> tuple[np.ndarray, np.ndarray]:
-    """The tables by transforms of the whole, from windows that leave out what never happens."""
-    other = Curves(made.support, made.null_law, made.alternative_law, made.n, made.noise)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_SMALL_SUM", 0)
-        patch.setattr(Curves, "_block_tables", lambda *_: None)
-        return other._tables[1:]
-
-
-@pytest.mark.parametrize(
-    "noise",
-    [
-        *NOISES[:4],
-        Stair(Fraction(1, 2), 16),
-        Stair(Fraction(1, 50), 7),
-        Stair(Fraction(4), 1600),
-        Stair(Fraction(1, 10**6), 300),
-        Tulap(Fraction(50), 16),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("n", [1, 2, 7, 50])
-def test_tables_by_blocks_are_those_by_transforms(noise: Noise, n: int) -> None:
-    made = Curves(SUPPORT, NULL, ALTERNATIVE, n, noise)
-    assert made._block_tables(made._tables[0]) is not None
-    for blocks, whole in zip(made._tables[1:], by_transforms(made), strict=True):
-        np.testing.assert_allclose(blocks, whole, atol=1e-13)
-
-
-def test_blocks_of_a_wrong_width_would_be_seen() -> None:
-    right, wrong = (Curves(SUPPORT, NULL, ALTERNATIVE, 7, Stair(Fraction(1, 2), width)) for width in (16, 18))
-    most = min(right._tables[0], wrong._tables[0])
-    middle = [made._tables[1][made._tables[0] - most : made._tables[0] + most] for made in (right, wrong)]
-    assert np.abs(middle[0] - middle[1]).max() > 1e-3
-
-
-@pytest.mark.parametrize("noise", NOISES[:4], ids=str)
-@pytest.mark.parametrize("n", [1, 5, 23])
-def test_the_highest_of_a_table_is_the_largest_advantage(noise: Tulap, n: int) -> None:
-    support = np.arange(17)
-    null, alternative = (np.exp(-((support - mean) ** 2) / 40) for mean in (9, 7))
-    made = Curves(support, null / null.sum(), alternative / alternative.sum(), n, noise)
-    assert made._highest() == pytest.approx(made.best_offset()[1], abs=1e-13)
-
-
-def test_the_peaks_of_a_spaced_noise_are_found_without_a_table() -> None:
-    support = np.arange(0, 64 * 7, 7)
-    null, alternative = (np.exp(-((support - mean) ** 2) / 9000) for mean in (226, 224))
-    laws = null / null.sum(), alternative / alternative.sum()
-    noise = Stair(Fraction(1), 400_003)  # no multiple of 7: no coarser lattice
-    table = Curves(support, *laws, 300, noise)
-    assert table._every_offset is not None
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Curves, "_every_offset", None)
-        found = Curves(support, *laws, 300, noise).best_offset()
-        assert found[1] == pytest.approx(table.best_offset()[1], abs=1e-6)
-        patch.setattr(Curves, "_peaks", 16)  # none of them at the middle, where the peak is
-        assert Curves(support, *laws, 300, noise).best_offset()[1] < found[1] - 1e-3
+def test_a_table_of_a_wrong_width_would_be_seen() -> None:
+    right, wrong = (Curves(SUPPORT, NULL, ALTERNATIVE, 7, Tulap(Fraction(1, 2), width)) for width in (16, 18))
+    offsets = np.arange(-20.0, 20.0)
+    assert np.abs(right._tabulated(offsets)[0] - wrong._tabulated(offsets)[0]).max() > 1e-3
 
 
 @pytest.mark.parametrize("width", [512, 4000])

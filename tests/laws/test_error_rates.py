@@ -26,10 +26,11 @@ def enumerated(test: PrivateTest, p: np.ndarray, q: np.ndarray) -> tuple[float, 
     return alpha, beta
 
 
-def test_against_enumeration_on_200_random_cases(show) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("cases", [40, pytest.param(200, marks=pytest.mark.exhaustive)])
+def test_against_enumeration_on_random_cases(cases: int, show) -> None:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(20190618)
     worst = 0.0
-    for case in range(200):
+    for case in range(cases):
         k, n = int(rng.integers(2, 5)), int(rng.integers(1, 13))
         p, q = rng.dirichlet(np.ones(k), size=2)
         if case % 5 == 0:  # a zero density
@@ -40,7 +41,7 @@ def test_against_enumeration_on_200_random_cases(show) -> None:  # type: ignore[
         test = pt.design(p, q, epsilon=epsilon, n=n, test=kind, clamp="paper" if kind == "tight" else None)
         alpha, beta = enumerated(test, p, q)
         worst = max(worst, abs(test.alpha - alpha), abs(test.beta - beta))
-    show(f"error rates against enumeration, 200 cases: largest difference {worst:.2e}")
+    show(f"error rates against enumeration, {cases} cases: largest difference {worst:.2e}")
     assert worst <= 1e-10
 
 
@@ -55,9 +56,7 @@ def test_tails_near_1e_12_are_accurate_relative_to_themselves(kind: str, show) -
 
 
 def test_curves_agree_with_totals_for_small_and_large_n() -> None:
-    for n, pair in itertools.product(
-        (1, 7, 40, 500, 10**6), (("normal(0, 1)", "normal(0.3, 1)"), ([0.6, 0.4], [0.5, 0.5]))
-    ):
+    for n, pair in itertools.product((7, 500, 10**6), (("normal(0, 1)", "normal(0.3, 1)"), ([0.6, 0.4], [0.5, 0.5]))):
         test = pt.design(*pair, epsilon=0.5, n=n, clamp="paper")
         # the design found its cutoff with the curves; the rates come from the totals
         nearby = [

@@ -1,8 +1,6 @@
-"""The Fourier integral by itself: right where it answers, and silent where its integrand is too rough.
+"""The exact law of a noisy total, against plain sums in extended precision: the stated error bounds the true one.
 
-Tilted laws: normalised, centred on the level asked for, and contained in their windows.
-
-The exact law of a noisy total, against plain sums in extended precision; the stated error bounds the true one.
+Also its parts: the Fourier integral, which refuses integrands that are too rough, and tilted laws with their windows.
 """
 
 from __future__ import annotations
@@ -24,7 +22,6 @@ from privatest.laws import total as total_module
 from privatest.laws.total import (
     Bounded,
     NoisyTotal,
-    chernoff_windows,
     saddle,
     tilt,
     upper_tail_by_inversion,
@@ -160,9 +157,9 @@ def assert_close(found: Bounded, exact: np.longdouble, *, relative: float = 1e-6
 
 
 @needs_long_doubles
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 8))])
 def test_random_laws_against_plain_sums(seed: int) -> None:
-    """200 laws, nine levels each, both tails: within 1e-10, within the stated error, relatively within 1e-6."""
+    """25 laws a seed, nine levels each, both tails: within 1e-10, the stated error, and relatively 1e-6."""
     rng = np.random.default_rng(seed)
     for _ in range(25):
         support, law, n, noise = random_case(rng)
@@ -180,7 +177,7 @@ def test_random_laws_against_plain_sums(seed: int) -> None:
 
 
 @needs_long_doubles
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_random_laws_by_inversion_against_plain_sums(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same for the Fourier integral, which by itself would leave such short laws to the convolution."""
     monkeypatch.setattr(total_module, "SMALL_WINDOW", 0)
@@ -238,18 +235,23 @@ DENSE = np.arange(0, 2001)
 
 
 class TestConvolutionAndInversion:
-    """Two methods for one number. The first three cases are those in which noise outweighs the records' spread."""
+    """Two methods for one number, also where noise outweighs the records' spread."""
 
     @pytest.mark.parametrize(
         ("spread", "n", "noise"),
         [
             (10, 2000, Tulap(Fraction(1, 20), 2000)),
-            (10, 2000, Laplace(Fraction(2_000_000))),
-            (10, 2000, Tulap(Fraction(1, 1000), 10)),
-            (10, 20_000, Tulap(Fraction(1), 2000)),
-            (300, 20_000, Tulap(Fraction(1), 2000)),
-            (300, 20_000, Logistic(Fraction(4000))),
             (300, 2000, NoNoise()),
+            (300, 20_000, Logistic(Fraction(4000))),
+            *(
+                pytest.param(*case, marks=pytest.mark.exhaustive)
+                for case in (
+                    (10, 2000, Laplace(Fraction(2_000_000))),
+                    (10, 2000, Tulap(Fraction(1, 1000), 10)),
+                    (10, 20_000, Tulap(Fraction(1), 2000)),
+                    (300, 20_000, Tulap(Fraction(1), 2000)),
+                )
+            ),
         ],
         ids=repr,
     )
@@ -276,7 +278,7 @@ class TestConvolutionAndInversion:
 
 
 @needs_long_doubles
-@pytest.mark.parametrize("n", [10**4, 10**6, 10**9])
+@pytest.mark.parametrize("n", [10**4, pytest.param(10**6, marks=pytest.mark.exhaustive), 10**9])
 @pytest.mark.parametrize("noise", noises(512, Fraction(1))[:4], ids=repr)
 def test_two_scores_and_up_to_a_billion_records(n: int, noise: Noise) -> None:
     found = NoisyTotal(np.array([0, 512]), np.array([0.4, 0.6]), n, noise)
@@ -289,7 +291,9 @@ def test_two_scores_and_up_to_a_billion_records(n: int, noise: Noise) -> None:
 
 
 @needs_long_doubles
-@pytest.mark.parametrize("noise", [Tulap(Fraction(1), 512), Laplace(Fraction(512))], ids=repr)
+@pytest.mark.parametrize(
+    "noise", [Tulap(Fraction(1), 512), pytest.param(Laplace(Fraction(512)), marks=pytest.mark.exhaustive)], ids=repr
+)
 def test_a_rare_score_off_the_lattice_of_the_others(noise: Noise) -> None:
     """The integrand then has hundreds of peaks, and the law of the sum is too long to be convolved."""
     n, rare = 10**8, 1e-8
@@ -321,7 +325,7 @@ def test_many_records_look_normal(n: int) -> None:
         assert found.cdf(x) == pytest.approx(exact, abs=1.5 / math.sqrt(n))  # Berry and Esseen, generously
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10**6), z=st.floats(-6, 6))
 def test_the_two_tails_sum_to_1(seed: int, z: float) -> None:
     support, law, n, noise = random_case(np.random.default_rng(seed))
@@ -338,7 +342,7 @@ def test_probabilities_fall_as_the_level_rises(n: int, noise: Noise) -> None:
     mean = n * 0.3
     deviation = math.sqrt(n * 4.6 + noise.variance)
     levels = [Fraction(k) for k in range(math.floor(mean) - 12, math.floor(mean) + 12)]  # every level around the mean
-    levels += [Fraction(round(mean + z * deviation)) for z in np.linspace(-25, 25, 41)]
+    levels += [Fraction(round(mean + z * deviation)) for z in np.linspace(-25, 25, 21)]
     values = [(x, found.cdf(x), found.sf(x)) for x in sorted(levels)]
     for (_, cdf, sf), (_, next_cdf, next_sf) in pairwise(values):
         assert next_cdf >= cdf - 1e-14
@@ -492,26 +496,6 @@ def test_windows_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bounds_stay_within_probabilities() -> None:
     assert (Bounded(0.5, 0.75).lower, Bounded(0.5, 0.75).upper) == (0.0, 1.0)
     assert (Bounded(0.5, 0.25).lower, Bounded(0.5, 0.25).upper) == (0.25, 0.75)
-
-
-@pytest.mark.parametrize("n", [1, 3, 20, 400, 10**7])
-@pytest.mark.parametrize("shape", [0.05, 1.0, 20.0])
-def test_windows_are_by_the_best_of_all_tilts(n: int, shape: float) -> None:
-    """Also where the best is none of the usual ones: few records, or a law with rare far steps."""
-    rng = np.random.default_rng(round(100 * shape) + n)
-    steps = np.sort(rng.choice(2000, 60, replace=False)).astype(np.float64)
-    law = np.maximum(rng.dirichlet(np.full(60, shape)), 1e-30)
-    mean = float(law @ steps)
-    reaches = []
-    for away in (mean - steps, steps - mean):
-        tilts = total_module._TILTS / math.sqrt(n * float(law @ away**2))
-        usable = [u for u in tilts if u * away.max() <= 600]
-        bounds = [(n * math.log(law @ np.exp(u * away)) + total_module.NEGLIGIBLE_EXPONENT) / u for u in usable]
-        reaches.append(min(bounds))
-    ends = max(n * mean - reaches[0], n * steps[0]), min(n * mean + reaches[1], n * steps[-1])
-    found = chernoff_windows(steps, law, [n])[0]
-    assert found[0] == pytest.approx(math.floor(ends[0]), abs=1)
-    assert found[1] == pytest.approx(math.ceil(ends[1]), abs=1)
 
 
 @pytest.mark.parametrize("deviations", [5, 20, 28, 36, 37.5])

@@ -95,7 +95,7 @@ def test_power_curve_of_one_size() -> None:
     assert axes.get_xlim() == (5, 15)
 
 
-@pytest.mark.parametrize("name", ["zero", "labels"])
+@pytest.mark.parametrize("name", ["zero", pytest.param("labels", marks=pytest.mark.exhaustive)])
 def test_comparison_draws_every_row(name: str) -> None:
     null, alternative, epsilon = PAIRS[name]
     table = pt.compare(null, alternative, epsilon=epsilon)

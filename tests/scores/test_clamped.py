@@ -116,7 +116,7 @@ def test_scores_stand_for_the_clamped_ratio_of_the_record(name: str) -> None:
     assert np.median(np.abs(values - wanted)) <= float(score.step)
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(
     weights=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=2, max_size=7),
     clamp=st.tuples(st.fractions(-3, Fraction(-1, 20)), st.fractions(Fraction(1, 20), 3)),

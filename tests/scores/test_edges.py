@@ -14,16 +14,8 @@ from privatest.documents import MOST_ENTRIES, document_from_json, integers_from_
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair
 from privatest.hypotheses.pair import ContinuousPair
-from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, clamped, clamped_score
+from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, clamped_score
 from privatest.scores.clamped import (
-    _active,
-    _deviation,
-    _finest,
-    _Grid,
-    _middle,
-    _shortest,
-    _straightened,
-    _units,
     cell_masses,
     cell_ratios,
     partition,
@@ -52,47 +44,6 @@ TAKEN: dict[tuple[str, str], Cells] = {
 @pytest.mark.parametrize("laws", TAKEN, ids=" ".join)
 def test_the_partitions_of_well_known_pairs(laws: tuple[str, str]) -> None:
     assert clamped_score(make_pair(*laws), (-0.9, 1.1)).cells == TAKEN[laws]
-
-
-def test_where_the_ratio_moves() -> None:
-    x = np.arange(6.0)
-    assert _active(x, np.array([1.0, 1.4, 1.8, 6.0, 6.0, 6.0]), 0.5) == (1.0, 3.0)
-    assert _active(x, np.array([6.0, 6.0, 6.0, 1.8, 1.4, 1.0]), 0.5) == (2.0, 4.0)
-    assert _active(x, np.array([1.0, 2.0, 2.0, 2.0, 2.0, 3.0]), 0.5) == (0.0, 5.0)
-    assert _active(x, np.ones(6), 0.5) == (0.0, 5.0)
-
-
-@pytest.mark.parametrize(("length", "exponent"), [(64.0, 0), (63.9, 1), (63.1, 1), (127.9, 0), (128.0, -1)])
-def test_the_coarsest_cells_are_about_sixty_four(length: float, exponent: int) -> None:
-    assert _finest(lambda _: 0.0, length, 1.0, 1 << 13) == exponent
-    assert _finest(lambda e: math.ldexp(1.0, -e), length, 0.25, 1 << 13) == max(exponent, 2)
-    assert _finest(lambda _: 2.0, length, 1.0, 1 << 13) == exponent + 6
-
-
-def test_the_middle_is_a_short_number() -> None:
-    for laws, middle in {
-        ("normal(3, 1)", "normal(5, 1)"): (4.0, 4.0),
-        ("normal(0, 1)", "normal(0, 1.1)"): (0.0, 2.0),
-        ("normal(-10, 2)", "normal(-11, 2)"): (-10.5, 4.0),
-    }.items():
-        pair = make_pair(*laws)
-        assert isinstance(pair, ContinuousPair)
-        assert _middle(pair) == middle
-
-
-def test_masses_have_their_digits_in_both_tails() -> None:
-    edges = np.array([-30.0, -20.0, 0.0, 20.0, 30.0])
-    found = cell_masses(NORMALS.null, edges)
-    assert found[0] == pytest.approx(NORMALS.null.cdf(np.array([-30.0]))[0], rel=1e-12)
-    assert found[1] == pytest.approx(2.753624118606e-89, rel=1e-9)
-    np.testing.assert_allclose(found, found[::-1], rtol=1e-12)
-
-
-def test_the_deviation_is_that_of_the_even_mixture() -> None:
-    half = np.array([0.5, 0.5])
-    assert _deviation(np.array([0.0, 2.0]), half, half) == pytest.approx(1.0)
-    assert _deviation(np.array([3.0, 7.0]), np.array([1.0, 0.0]), np.array([0.5, 0.5])) == pytest.approx(math.sqrt(3.0))
-    assert _deviation(np.array([3.0, 3.0]), half, half) == 0.0
 
 
 def test_ratios_of_cells_where_masses_have_lost_their_digits_are_those_of_the_densities() -> None:
@@ -158,26 +109,6 @@ def test_the_outer_cells_of_a_bounded_support_have_their_middle_inside_it() -> N
     poor = np.array([1e-13, 0.5, 1e-13])
     found = cell_ratios(Bounded(), np.array([2.0, 5.0]), poor, np.array([1e-13, 0.25, 1e-13]))  # type: ignore[arg-type]
     np.testing.assert_allclose(found, [1.0, math.log(2), 6.5], rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("width", "deviation", "units"),
-    [
-        (1, 0, 512),
-        (1, 1, 512),
-        (16, 1, 512),
-        (513 / 32, 1, 1024),
-        (2048, 1, 1 << 16),
-        (1e9, 1, 1 << 16),
-        (1023, 1, 1 << 15),
-    ],
-)
-def test_a_lattice_has_32_steps_a_deviation_and_from_512_to_65536_steps(
-    width: float, deviation: float, units: int
-) -> None:
-    assert _units(width, deviation, None) == units
-    assert _units(width / 4, deviation, None, steps=128) == units
-    assert _units(width, deviation, 7) == 7
 
 
 def test_the_largest_total_is_that_of_64_bits() -> None:
@@ -261,18 +192,6 @@ def test_where_cells_of_one_length_are_many_fewer_that_grow_outwards_are_taken(
     np.testing.assert_array_equal(edges, taken.edges)
 
 
-@pytest.mark.parametrize(("ends", "first", "straight"), [(5, -7.0, True), (4, -7.5, False)])
-@pytest.mark.parametrize("sign", [1, -1])
-def test_lines_of_nine_cells_are_straightened(ends: int, first: float, straight: bool, sign: int) -> None:
-    """Ratios that are the ends themselves are no part of the line; eight changes tell that it is one."""
-    cells = DyadicCells(0, -7, 15)
-    mass = np.full(15, 1 / 15)
-    grid = _Grid(cells, sign * np.clip(first + np.arange(15), -ends, ends), mass, mass, 2 * ends)
-    found = _straightened(NORMALS, grid, -ends, ends)
-    assert (found.slope, found.units) == ((sign, 2 * ends) if straight else (0.0, 2 * ends))
-    assert (found is grid) != straight
-
-
 @pytest.mark.parametrize("n", [1, 1000])
 @pytest.mark.parametrize("turned", [False, True])
 def test_an_infinite_ratio_outweighs_all_others_and_the_noise(n: int, turned: bool) -> None:
@@ -293,14 +212,6 @@ def test_integers_between_runs_have_no_mass_and_the_others_keep_theirs() -> None
     assert at[2] == score.table[-1]
     for law, masses in ((score.null_law, [0.2, 0.3, 0.5]), (score.alternative_law, [0.6, 0.1, 0.3])):
         np.testing.assert_allclose(law[np.searchsorted(score.support, at[[0, 1, 3]])], masses)
-
-
-def test_where_both_kinds_of_cells_do_the_fewer_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    pair = make_pair("cauchy(0, 1)", "cauchy(0.3, 1)")
-    assert isinstance(pair, ContinuousPair)
-    low, high = realised_clamp(pair, -1, 1)
-    monkeypatch.setattr(clamped, "_finest", lambda *words: 13 if words[1] == 2.0 else _finest(*words))
-    assert partition(pair, low, high, (high - low) / 64, 1.0)[0] == DyadicCells(4, -2481, 4967)
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -359,11 +270,3 @@ def test_a_scale_of_cells_is_positive_and_a_support_has_an_inside() -> None:
     for support in ([1.0, 1.0], [2.0, 1.0]):
         with pytest.raises(InvalidDocument, match="support of the cells is empty"):
             cells_from_dict({**DYADIC, "support": support})
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "exponent"),
-    [(0.0, 1.0, 49), (-1.0, 0.5, 49), (0.0, 0.99, 50), (-8.0, 3.0, 46), (0.0, 1e-310, 1000)],
-)
-def test_edges_of_cells_have_fifty_bits_at_most(left: float, right: float, exponent: int) -> None:
-    assert _shortest(left, right) == exponent

@@ -1,7 +1,4 @@
-"""One-record advantages: the identities of the theory against direct summation and integration.
-
-The theorem's numbers: closed forms, two ways to each, and the orders the paper states.
-"""
+"""One-record advantages against direct sums and integrals; the theorem's numbers by closed forms and two ways each."""
 
 from __future__ import annotations
 
@@ -30,9 +27,10 @@ def sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-def test_both_identities_on_1000_random_pairs() -> None:
+@pytest.mark.parametrize("pairs", [150, pytest.param(1000, marks=pytest.mark.exhaustive)])
+def test_both_identities_on_random_pairs(pairs: int) -> None:
     rng = np.random.default_rng(1811)
-    for _ in range(1000):
+    for _ in range(pairs):
         k = int(rng.integers(2, 12))
         p, q = rng.dirichlet(np.full(k, rng.choice([0.2, 1.0, 5.0])), size=2)
         if k > 2 and rng.random() < 0.2:
@@ -72,7 +70,7 @@ def test_the_core_term_is_the_hellinger_distance_of_the_core() -> None:
         (stats.laplace(0, 1), stats.laplace(1, 1)),
     ],
 )
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0])
 def test_against_scipy_quadrature(null: Any, alternative: Any, epsilon: float) -> None:
     split = decompose(null, alternative, epsilon=epsilon)
     a, b = split.clamp

@@ -74,10 +74,11 @@ def check_identities(split: Decomposition) -> None:
     assert (tails is None) == (tau == 0)
 
 
-def test_P_and_Q_are_mixtures_of_core_and_tails_on_1000_random_pairs() -> None:
+@pytest.mark.parametrize("pairs", [150, pytest.param(1000, marks=pytest.mark.exhaustive)])
+def test_P_and_Q_are_mixtures_of_core_and_tails_on_random_pairs(pairs: int) -> None:
     rng = np.random.default_rng(20181127)
     swapped = 0
-    for _ in range(1000):
+    for _ in range(pairs):
         p, q, epsilon = random_pair(rng)
         # by label: an array of 0 and 1, as a law in one place is, would be taken for data
         split = decompose(dict(enumerate(p)), dict(enumerate(q)), epsilon=epsilon)

@@ -1,13 +1,13 @@
 r"""Pairs that are easier to tell apart than a given one, and have a form that can be computed with.
 
-A pair *dominates* (P, Q) when P and Q are its images under one channel. A private test of (P, Q), applied after the
-channel to each record, is a private test of the dominating pair with the same error rates: so what no test
-of the dominating pair achieves, no test of (P, Q) does. Mass with ratio r may be split between levels l < r < h
-keeping its P-mass and its Q-mass; the channel forgets which. In terms of roots, sqrt(pq), of which
+A pair *dominates* (P, Q) if P and Q are its images under one channel. A private test of (P, Q), applied after the
+channel to each record, is a private test of the dominating pair with the same error rates: an upper bound for all tests
+of the dominating pair holds for all tests of (P, Q). Mass with ratio r may be split between levels l < r < h
+preserving its P-mass and its Q-mass; the channel merges them again. In terms of roots, sqrt(pq), with
 
 .. math:: p = \rho\, e^{r/2}, \quad q = \rho\, e^{-r/2},
 
-that is the exact rule :math:`\rho_l = \rho \sinh\frac{h - r}{2} / \sinh\frac{h - l}{2}`,
+the split is :math:`\rho_l = \rho \sinh\frac{h - r}{2} / \sinh\frac{h - l}{2}`,
 :math:`\rho_h = \rho \sinh\frac{r - l}{2} / \sinh\frac{h - l}{2}`.
 """
 
@@ -23,17 +23,17 @@ import numpy as np
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.laws.fourier import sum_laws
 from privatest.laws.total import chernoff_windows
-from privatest.numbers import Floats
+from privatest.numbers import Floats, root
 from privatest.scores.clamped import cell_masses
 
-# Beyond this ratio masses count as present under one hypothesis only; e^-60 is 1e-26.
+# With a larger ratio mass counts as present under one hypothesis only; e^-60 is 1e-26.
 LARGEST_LEVEL = 60.0
 NOTHING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
 class Atoms:
-    """A discrete pair: roots at finite levels, and mass that only P or only Q has."""
+    """A discrete pair: roots sqrt(pq) at finite levels of the ratio, and mass that only P or only Q has."""
 
     levels: Floats
     roots: Floats
@@ -51,7 +51,7 @@ class Atoms:
         return self.roots * np.exp(-self.levels / 2)
 
     def beyond(self, level: float) -> float:
-        """P-mass in excess of e^level Q, as in the decomposition of P and Q."""
+        """P-mass in excess of e^level Q, the hockey-stick divergence."""
         there = self.levels > level
         return self.p_only + float((self.p[there] * -np.expm1(level - self.levels[there])).sum())
 
@@ -76,14 +76,14 @@ def atoms_of(pair: Pair) -> Atoms:
     p, q, low, high = p[visited], q[visited], low[visited], high[visited]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.log(p) - np.log(q) if low is not high else low
-    # Rounding may put the ratio of the masses outside; the wider range is the safe side.
+    # By rounding the ratio of the masses may lie outside; the wider range is the safe side.
     low, high = np.fmin(low, ratio), np.fmax(high, ratio)
     low, high = np.where(low < -LARGEST_LEVEL, -np.inf, low), np.where(high > LARGEST_LEVEL, np.inf, high)
-    # What the other hypothesis has beyond the largest level is dropped: less mass, smaller errors.
+    # The other hypothesis's mass beyond the largest level is dropped, which only makes errors smaller.
     p_alone, q_alone = low > LARGEST_LEVEL, high < -LARGEST_LEVEL
     endless = np.isinf(low) & np.isinf(high)
     up, down = np.isinf(high) & ~endless & ~p_alone, np.isinf(low) & ~endless & ~q_alone
-    # Q-mass stays at the finite end with as much P-mass as belongs there; the rest of P has no Q beside it.
+    # Q-mass stays at the finite end with the P-mass of that ratio; the rest of the P-mass has no Q-mass beside it.
     p_only = p[endless | p_alone].sum() - (p[up] * np.expm1(np.minimum(low[up] - ratio[up], 0.0))).sum()
     q_only = q[endless | q_alone].sum() - (q[down] * np.expm1(np.minimum(ratio[down] - high[down], 0.0))).sum()
     inner = np.isfinite(low) & np.isfinite(high)
@@ -98,10 +98,10 @@ def atoms_of(pair: Pair) -> Atoms:
 
 
 def shares(ratio: Floats, low: Floats | float, high: Floats | float) -> tuple[Floats, Floats]:
-    """What of a root at ``ratio`` goes to ``low`` and to ``high``; all to ``low`` where the two are equal."""
+    """The shares of a root at ``ratio`` that go to ``low`` and to ``high``; all goes to ``low`` if they are equal."""
     width = np.asarray(high - low, dtype=np.float64)
     apart = width > 0
-    # The quotients of sinh in a form that does not overflow where levels of many records lie far apart.
+    # The quotients of sinh in a form that does not overflow if levels of many records lie far apart.
     scale = np.expm1(-np.where(apart, width, 1.0))
     below, above = np.where(apart, ratio - low, 0.0), np.where(apart, high - ratio, 0.0)
     lower = np.where(apart, np.exp(-below / 2) * np.expm1(-above) / scale, 1.0)
@@ -114,16 +114,16 @@ def _cells(pair: ContinuousPair) -> tuple[Floats, Floats, Floats, Floats]:
     x = pair.landmarks
     p, q = cell_masses(pair.null, x), cell_masses(pair.alternative, x)
     width = np.diff(x)
-    # At a landmark the ratio may jump or be anybody's guess (the end of a support); just inside it is not.
+    # At a landmark the ratio may jump or be undefined (at the end of a support); so it is evaluated just inside.
     inside = np.stack([x[:-1] + share * width for share in (1e-6, 0.5, 1 - 1e-6)])
     ratios = pair.ratio(inside.ravel()).reshape(inside.shape)
     low, high = np.fmin.reduce(ratios, axis=0), np.fmax.reduce(ratios, axis=0)
     with np.errstate(invalid="ignore"):
-        margin = 1e-3 * (high - low)  # for the slivers at both ends that were not looked at
+        margin = 1e-3 * (high - low)  # for the slivers at both ends, where the ratio was not evaluated
     low, high = low - margin, high + margin
     least, most = pair.ratio_range
     low, high = np.maximum(low, least), np.minimum(high, most)
-    # Beyond the outermost landmarks (1e-16 of the mass) anything may happen.
+    # Beyond the outermost landmarks (1e-16 of the mass) the ratio may be any in its range.
     return p, q, np.concatenate([[least], low, [least]]), np.concatenate([[most], high, [most]])
 
 
@@ -132,10 +132,10 @@ class Split:
     """A dominating pair in three parts: tails, movers and the rest.
 
     Attributes:
-        tau: mass of the tails, that is, of records that settle the matter: all p under P, all q under Q.
+        tau: mass of the tails: records that are p under P and q under Q, with certainty.
         x, y: rate of "+" among the movers, which are "+" or "-", under P and under Q.
         p_movers, q_movers: mass of the movers under P and under Q.
-        levels, roots: the rest.
+        levels, roots: levels and roots of the rest.
     """
 
     tau: float
@@ -153,10 +153,10 @@ class Shape:
 
     Attributes:
         top: level > 0 of the clamp beyond which mass becomes tails; None for the whole range of the ratio and no tails.
-        open_side: 0 for the paper's clamp of epsilon = top: [-s, top] or [-top, s] with s such that both tails have
+        open_side: 0 for the paper's clamp with epsilon = top: [-s, top] or [-top, s] with s such that both tails have
             the same mass. 1 or -1: the upper or lower end is infinite, its tails are taken from the mass that
             only P or only Q has, and top is the other end.
-        cuts: where the rest ends, as fractions of the clamp's upper and lower end.
+        cuts: ends of the rest, as fractions of the clamp's upper and lower end.
     """
 
     top: float | None
@@ -190,7 +190,7 @@ def _clamp(atoms: Atoms, shape: Shape) -> tuple[float, float, float]:
     assert top is None or top > 0, "at level 0 the two sides would overlap"
     ends = []
     for side in (atoms, mirrored):
-        # Mass under 1e-13 that one hypothesis has to itself is dropped, which only makes errors smaller.
+        # Mass under 1e-13 that only one hypothesis has is dropped, which only makes errors smaller.
         most = max(float(side.levels.max(initial=0.0)), 0.0)
         ends.append(math.inf if side.p_only > NOTHING else most)
     if top is None:
@@ -204,18 +204,15 @@ def _clamp(atoms: Atoms, shape: Shape) -> tuple[float, float, float]:
     if tau <= NOTHING:
         return 0.0, min(top, ends[0]), min(top, ends[1])
     other = mirrored if excess[0] >= excess[1] else atoms
-    # Invariant: the other side's excess is at least tau at `left` (total variation at 0) and less at `right`.
-    left, right = 0.0, top
-    for _ in range(50):
-        middle = (left + right) / 2
-        left, right = (middle, right) if other.beyond(middle) >= tau else (left, middle)
+    # The other side's excess is at least tau at `left`, as it is at 0 (total variation), and less a little further on.
+    left, _ = root(lambda level: other.beyond(level) < tau, 0.0, top, absolute=math.ldexp(top, -50))
     return (tau, top, left) if other is mirrored else (tau, left, top)
 
 
 def _movers_above(atoms: Atoms, end: float, cut: float, tau: float) -> tuple[float, float, float, float]:
-    """The upper side: root left at the cut, P-mass and Q-mass of the movers, and where the cut is."""
+    """The upper side: the root that stays at the cut, P-mass and Q-mass of the movers, and the level of the cut."""
     if math.isinf(end):
-        # Finite levels give what they can to the cut; the movers have no Q-mass at all.
+        # The Q-mass of finite levels goes to the cut; the movers have none.
         at = cut * max(float(np.max(atoms.levels, initial=0.0)), 0.0)
         there = atoms.levels > at
         left = float(atoms.q[there].sum()) * math.exp(at / 2)
@@ -234,7 +231,7 @@ def _movers_above(atoms: Atoms, end: float, cut: float, tau: float) -> tuple[flo
 
 @dataclass(frozen=True, eq=False)
 class RootLaw:
-    """Roots on the lattice (first + i) step: a pair of which products are convolutions."""
+    """Roots at levels (first + i) step of a lattice, so that products of pairs are convolutions."""
 
     step: float
     first: int
@@ -242,7 +239,7 @@ class RootLaw:
 
     @classmethod
     def from_levels(cls, levels: Floats, roots: Floats, step: float) -> RootLaw:
-        """The lattice law that dominates these levels: each is split between its two lattice neighbours."""
+        """A lattice law that dominates these levels, each split between its two lattice neighbours."""
         below = np.floor(levels / step + 1e-9)
         exact = np.abs(levels / step - np.rint(levels / step)) < 1e-9
         below = np.where(exact, np.rint(levels / step), below)
@@ -258,7 +255,7 @@ class RootLaw:
 
     @property
     def levels(self) -> Floats:
-        """The lattice."""
+        """The levels of the lattice."""
         return np.arange(self.first, self.first + len(self.roots), dtype=np.float64) * self.step
 
     @property
@@ -271,7 +268,7 @@ class RootLaw:
         return math.sqrt(max(float(law @ (self.levels - law @ self.levels) ** 2), 0.0))
 
     def power(self, n: int) -> RootLaw:
-        """The roots of n records together, on a window that leaves out under 1e-18 of them."""
+        """The roots of n records together, on a window that holds all but 1e-18 of them."""
         return self.powers([n])[0]
 
     def powers(self, counts: Sequence[int]) -> list[RootLaw]:
@@ -280,7 +277,7 @@ class RootLaw:
         if most == 0:
             return [RootLaw(self.step, 0, np.ones(1)) for _ in counts]
         mass = float(self.roots.sum())
-        if mass == 0:  # so many records that nothing is left of their roots: less than there is, the safe side
+        if mass == 0:  # the roots of so many records underflow; too small is the safe side
             return [RootLaw(self.step, 0, np.zeros(1) if n else np.ones(1)) for n in counts]
         law = self.roots / mass
         last = len(law) - 1
@@ -297,7 +294,7 @@ class RootLaw:
         ]
 
     def thinned(self, times: int) -> RootLaw:
-        """A law on the lattice of every ``times``-th point that dominates this one."""
+        """A law that dominates this one, on the lattice of every ``times``-th point."""
         if times <= 1:
             return self
         before = self.first % times
@@ -312,7 +309,7 @@ class RootLaw:
         return RootLaw(times * self.step, low, roots)
 
     def coarser(self, step: float) -> RootLaw:
-        """A law on a coarser lattice that dominates this one."""
+        """A law that dominates this one, on a coarser lattice."""
         kept = self.roots > 0
         if not kept.any():
             return self
@@ -321,5 +318,5 @@ class RootLaw:
 
 @lru_cache(maxsize=64)
 def _split_weights(times: int, step: float) -> Floats:
-    """What of the roots at 0, 1, ..., times - 1 steps goes to 0 and to ``times`` steps."""
+    """The shares of roots at 0, 1, ..., times - 1 steps that go to 0 and to ``times`` steps."""
     return np.stack(shares(np.arange(times, dtype=np.float64) * step, 0.0, times * step), axis=1)

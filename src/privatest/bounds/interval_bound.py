@@ -1,22 +1,22 @@
-r"""What no private interval can beat.
+r"""A lower bound on the mean length of private intervals.
 
-Let I be the interval of any eps-DP mechanism that holds every parameter with probability c at least. By Pratt's
+Let I be the interval of any eps-DP mechanism that holds every parameter with probability at least c. By Pratt's
 identity its mean length at :math:`\theta` is :math:`\int \Pr_\theta[\theta' \in I]\, d\theta'`, and "is :math:`\theta'`
-in I" is an eps-DP test between :math:`\theta'` (which it accepts with probability c at least) and :math:`\theta`. So
+in I" is an eps-DP test between :math:`\theta'`, which it accepts with probability at least c, and :math:`\theta`. So
 
 .. math:: E_\theta |I| \ge \int \max(\beta_\epsilon(\theta', \theta),\ \beta(\theta', \theta))\, d\theta',
 
-with :math:`\beta_\epsilon` at most the least type II error of an eps-DP test whose type I error is 1 - c, and
-:math:`\beta` that of any test (Neyman and Pearson). This contains, and is several times as much as, the bound from two
-points only: :math:`2h (1 - 2(1-c) - A)` at distance 2h, A the most that the advantage of an eps-DP test can be.
+where :math:`\beta_\epsilon` is a lower bound on the type II error of eps-DP tests whose type I error is 1 - c, and
+:math:`\beta` that of all tests (Neyman and Pearson). This contains, and is several times as much as, the bound from two
+points only: :math:`2h (1 - 2(1-c) - A)` at distance 2h, A an upper bound on the advantage of eps-DP tests.
 
-Of a family whose likelihood ratios are monotone both errors fall as the two values move apart (the farther pair
-dominates the nearer one), so that sums over steps, each with the value at its far end, are below the integral whatever
-the steps are.
+In a family with monotone likelihood ratios both errors decrease as the two values move apart (the farther pair
+dominates the nearer one), so that sums over steps, each with the value at its far end, are below the integral for any
+steps.
 
-The least type II error of any test, private or not, between two members of a family is that of Neyman and Pearson 1933.
-Where the sum of one statistic of the records says all there is to know, its law is one of four, and the error is a
-formula. Discrete totals are decided by a coin at one value, so that the type I error is alpha and not less: no test has
+The least type II error of all tests between two members of a family is that of Neyman and Pearson (1933).
+If the sum of one statistic of the records is sufficient, its law is one of four, and the error is a
+formula. For discrete totals a coin decides at one value, so that the type I error is exactly alpha: no test has
 a smaller type II error.
 """
 
@@ -34,28 +34,28 @@ from privatest.decision.calibration import unclamped
 from privatest.errors import NothingToTest
 from privatest.hypotheses import Distribution, Pair, make_pair
 from privatest.hypotheses.sets import parameters_of
-from privatest.numbers import Floats
+from privatest.numbers import Floats, first_true
 from privatest.privacy import Notion
 
 Cdf = Callable[[int], float]
 
 
 def least_missed(pair: Pair, n: int, alpha: float) -> float:
-    """The type II error that no test on n records with a type I error of at most alpha can fall below.
+    """A lower bound on the type II error of all tests on n records whose type I error is at most alpha.
 
-    Guarantees: at most the best test's, up to rounding; equal to it where the family has a formula.
+    Guarantees: at most the best test's, up to rounding; equal to it if the family has a formula.
     """
-    found = least_missed_between(pair.null, pair.alternative, n, alpha)
-    if found is not None:
-        return found
-    made = unclamped(pair, n, "llr", alpha=alpha)
-    # What the coin adds to the type I error, it takes from the type II error at no more than the next ratio's rate.
-    least = float(made.score.value(made.cutoff, n))
-    return max(made.beta - math.exp(min(-least, 700.0)) * max(alpha - made.alpha, 0.0), 0.0)
+    error = least_missed_between(pair.null, pair.alternative, n, alpha)
+    if error is not None:
+        return error
+    test = unclamped(pair, n, "llr", alpha=alpha)
+    # A coin at the cutoff would raise the type I error to alpha and lower the type II error by at most this ratio.
+    least = float(test.score.value(test.cutoff, n))
+    return max(test.beta - math.exp(min(-least, 700.0)) * max(alpha - test.alpha, 0.0), 0.0)
 
 
 def least_missed_between(null: Distribution, alternative: Distribution, n: int, alpha: float) -> float | None:
-    """The same by a formula; None where there is none for the two."""
+    """The least type II error of all tests by a formula; None if there is none for the two distributions."""
     one, other = parameters_of(null), parameters_of(alternative)
     if one is None or other is None or one[0] != other[0]:
         return None
@@ -72,12 +72,12 @@ def least_missed_between(null: Distribution, alternative: Distribution, n: int, 
     return None
 
 
-# Mean and standard deviation of a total that is normal.
+# Mean and standard deviation of a normal total.
 SHIFTS: dict[tuple[str, str], Callable[..., tuple[float, float]]] = {
     ("normal", "mean"): lambda n, mean, sd: (n * mean, math.sqrt(n) * sd),
     ("lognormal", "mean"): lambda n, mean, sd: (n * mean, math.sqrt(n) * sd),
 }
-# Shape and scale of a total that has a gamma law: of |x|, x^2 / 2, x^k or log x.
+# Shape and scale of a total with a gamma law: the sum of |x|, x^2 / 2, x^k or log x.
 SCALES: dict[tuple[str, str], Callable[..., tuple[float, float]]] = {
     ("exponential", "scale"): lambda n, scale: (n, scale),
     ("gamma", "scale"): lambda n, shape, scale: (n * shape, scale),
@@ -89,7 +89,7 @@ SCALES: dict[tuple[str, str], Callable[..., tuple[float, float]]] = {
     ("weibull", "scale"): lambda n, shape, scale: (n, scale**shape),
     ("pareto", "shape"): lambda n, shape, _: (n, 1 / shape),
 }
-# The cdf of a total that is a whole number, and its mean.
+# Cdf and mean of an integer total.
 COUNTS: dict[tuple[str, str], Callable[..., tuple[Cdf, float]]] = {
     ("bernoulli", "p"): lambda n, p: (lambda k: float(bdtr(min(k, n), n, p)), n * p),
     ("share_above", "share"): lambda n, _, p: (lambda k: float(bdtr(min(k, n), n, p)), n * p),
@@ -115,62 +115,54 @@ def _counts(null: tuple[Cdf, float], alternative: tuple[Cdf, float], alpha: floa
     up = other > mean
 
     def tails(k: int, cdf: Cdf) -> float:
-        """Of k or more, or of k or less: those at which the null is given up."""
+        """Probability of k or more, or of k or less, where the null is given up."""
         below = float(cdf(k - 1 if up else k)) if k - up >= 0 else 0.0
         return 1 - below if up else below
 
-    # Invariant: giving up from `inside` on keeps to alpha, from `outside` on does not.
-    step = 1 if up else -1
-    reach = 1
-    inside = outside = round(mean)
-    while tails(inside, under_null) > alpha:
-        if inside < 0:
-            break
-        outside, inside, reach = inside, inside + step * reach, 2 * reach
-    reach = 1
-    while tails(outside, under_null) <= alpha:
-        inside, outside, reach = outside, outside - step * reach, 2 * reach
-    while abs(inside - outside) > 1:
-        middle = (inside + outside) // 2
-        inside, outside = (middle, outside) if tails(middle, under_null) <= alpha else (inside, middle)
-    (a, more), (found, rest) = ((tails(inside, cdf), tails(outside, cdf)) for cdf in (under_null, under_alternative))
+    # Giving up the null from `inside` on keeps to alpha; from `outside` on, one value nearer to the mean, it does not.
+    if up:
+        inside = first_true(lambda k: tails(k, under_null) <= alpha, 0)
+        outside = inside - 1
+    else:
+        outside = first_true(lambda k: tails(k, under_null) > alpha, 0)
+        inside = outside - 1
+    (a, more), (power, rest) = ((tails(inside, cdf), tails(outside, cdf)) for cdf in (under_null, under_alternative))
     coin = (alpha - a) / (more - a)
-    return min(max(1 - found - coin * (rest - found), 0.0), 1.0)
+    return min(max(1 - power - coin * (rest - power), 0.0), 1.0)
 
 
 STEPS = 40
 FEW, MANY = 14, 48
-"""At so many distances the private bound is computed for each value; and where that is done once for all values, or
-takes no time."""
+"""Numbers of distances at which the private bound is computed: for each value, and once for all values or if quick."""
 NEARLY_NONE = 0.02
-"""Farther than where it is this small the private bound adds next to nothing."""
+"""Beyond the distance at which the private bound is this small it adds next to nothing."""
 SEARCHED = 20
-"""Every so many distances, the first included, shapes of the bound are searched, and else those nearby are taken."""
+"""At every distance of this number, and at the first, shapes of the bound are searched; others use those nearby."""
 ANEW = 40
-"""After so many values the shapes of the bound are searched anew."""
+"""After this number of values the shapes of the bound are searched anew."""
 SELDOM = 1e-3
-"""What an interval holds less often than this adds next to nothing to its length."""
-TOLD_APART = 0.9
-"""A distance is telling if about n records have this advantage."""
+"""Values that an interval holds less often add next to nothing to its length."""
+DISTINGUISHED = 0.9
+"""Two values are distinguishable if about n records suffice for this advantage."""
 
 _Steps = tuple[Floats, Floats]
-"""Increasing distances, and what is held at least so often up to each of them."""
+"""Increasing distances, and a lower bound on the probability of holding the value at each of them."""
 
 
 _Shapes = dict[float, Guide | None]
-"""Distances, and the shape of a dominating pair that proved most at each."""
+"""The shape of a dominating pair that proved most, by distance."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
-    """All private intervals for the parameter of a family, and how short they can be in the mean.
+    """All private intervals for the parameter of a family, with a lower bound on their mean lengths.
 
     Attributes:
-        member: a distribution for each value of the parameter.
-        notion: what the intervals meet.
+        member: the distribution with a given value of the parameter.
+        notion: notion of stability that the intervals meet.
         n: number of records.
-        level: how often an interval must hold the parameter, at least.
-        moves: whether the parameter only moves the distribution: then a distance says all.
+        level: least probability with which an interval must hold the parameter.
+        moves: whether the parameter only shifts the distribution, so that the bound depends on distances alone.
     """
 
     member: Callable[[float], Distribution]
@@ -180,35 +172,35 @@ class Rivals:
     moves: bool = False
 
     def lengths(self, values: Sequence[float], ends: Sequence[tuple[float, float]]) -> Floats:
-        """The least mean length of an interval where the parameter is one of these values, for each of them.
+        """A lower bound on the mean length of an interval, for each of these values of the parameter.
 
         Args:
-            values: of the parameter; best in order, since what was found at one helps at the next.
-            ends: for each value, between which others are counted; any two make a valid bound.
+            values: values of the parameter, best in order, since shapes found at one help at the next.
+            ends: for each value, the range of other values that is integrated over; any range gives a valid bound.
 
-        Guarantees: no interval that meets the notion, and holds every value with a probability of ``level`` at least,
+        Guarantees: no interval that meets the notion, and holds every value with a probability of at least ``level``,
         is shorter in the mean.
         """
         reaches = [[abs(end - value) for end in both] for value, both in zip(values, ends, strict=True)]
-        if self.moves:  # from where it is the farthest to an end, once for all
+        if self.moves:  # once for all values, for the one that is the farthest from an end
             far = [int(np.argmax([reach[side] for reach in reaches])) for side in (0, 1)]
             points = MANY if len(values) > FEW else FEW
             steps = [self._side(values[i], ends[i][side], {}, points) for side, i in enumerate(far)]
             return np.array([sum(map(_lower_sum, steps, reach)) for reach in reaches])
         found = np.zeros(len(values))
         for i, (value, both) in enumerate(zip(values, ends, strict=True)):
-            if i % ANEW == 0 or i & (i - 1) == 0:  # shapes change most at an end of the range
+            if i % ANEW == 0 or i & (i - 1) == 0:  # shapes change most near an end of the range
                 shapes: tuple[_Shapes, _Shapes] = {}, {}
             for end, known, reach in zip(both, shapes, reaches[i], strict=True):
                 found[i] += _lower_sum(self._side(value, end, known), reach)
         return found
 
     def _side(self, at: float, end: float, known: _Shapes, points: int = FEW) -> list[_Steps]:
-        """The bounds from all tests and from private ones, between a value and an end.
+        """The bounds for all tests and for private tests, between a value and an end.
 
         Args:
-            known: shapes of a value nearby are taken, and none looked for; where there are none, those found are kept.
-            points: at how many distances the latter is computed, where nothing is known.
+            known: shapes of a value nearby, used instead of a search; if empty, it is filled with those found.
+            points: number of distances at which the private bound is computed if no shapes are known.
         """
         if end == at:
             return []
@@ -220,37 +212,37 @@ class Rivals:
             other = _nearer(at + sign * distance, end, at)
             return max((self._held_by_private(other, at, shape, walk=walk) for shape in shapes), key=lambda one: one[0])
 
-        made: dict[float, float] = {}
+        bounds: dict[float, float] = {}
         for distance in sorted({min(distance, reach) for distance in known}):
-            made[distance] = privately(distance, [known.get(distance, known[max(known)])], walk=False)[0]
-        if not made:
-            self._refine(abs(self._nearest_told_apart(at, end) - at), points, anyhow, made, known, privately)
+            bounds[distance] = privately(distance, [known.get(distance, known[max(known)])], walk=False)[0]
+        if not bounds:
+            self._refine(abs(self._nearest_distinguished(at, end) - at), points, anyhow, bounds, known, privately)
             plain = np.append(anyhow[1], 0.0)
-            for distance in sorted(made)[:-1]:  # where privacy costs next to nothing, values nearby need not ask
-                if made[distance] < 0.8 * plain[np.searchsorted(anyhow[0], distance)]:
+            for distance in sorted(bounds)[:-1]:  # values nearby skip distances at which privacy costs next to nothing
+                if bounds[distance] < 0.8 * plain[np.searchsorted(anyhow[0], distance)]:
                     del known[distance]
-        while made[max(made)] > NEARLY_NONE and max(made) < reach:
-            distance, shape = min(1.2 * max(made), reach), known[max(known)]
-            made[distance] = privately(distance, [shape], walk=True)[0]
-        if all(shape is None for shape in known.values()):  # of two points only: there is nothing to know
+        while bounds[max(bounds)] > NEARLY_NONE and max(bounds) < reach:
+            distance, shape = min(1.2 * max(bounds), reach), known[max(known)]
+            bounds[distance] = privately(distance, [shape], walk=True)[0]
+        if all(shape is None for shape in known.values()):  # two-point domains need no shapes
             known.clear()
-        return [anyhow, (np.array(sorted(made)), np.array([made[distance] for distance in sorted(made)]))]
+        return [anyhow, (np.array(sorted(bounds)), np.array([bounds[distance] for distance in sorted(bounds)]))]
 
     def _refine(
         self,
         distance: float,
         points: int,
         anyhow: _Steps,
-        made: dict[float, float],
+        bounds: dict[float, float],
         known: _Shapes,
         privately: Callable[..., tuple[float, Guide | None]],
     ) -> None:
-        """Fill in the private bound by distances, from a first one on, each where the sum over steps may gain most."""
-        made[distance], known[distance] = privately(distance, [None], walk=True)
+        """Compute the private bound at a first distance, then at those where the sum over steps can gain most."""
+        bounds[distance], known[distance] = privately(distance, [None], walk=True)
         plain, points = np.append(anyhow[1], 0.0), MANY if known[distance] is None else points
         for i in range(points):
-            ends = np.array([0.0, *sorted(made)])
-            values = np.array([self.level, *(made[one] for one in sorted(made))])
+            ends = np.array([0.0, *sorted(bounds)])
+            values = np.array([self.level, *(bounds[one] for one in sorted(bounds))])
             gains = np.diff(ends) * (values[:-1] - np.maximum(values[1:], plain[np.searchsorted(anyhow[0], ends[1:])]))
             place = int(np.argmax(gains))
             low, high = float(ends[place]), float(ends[place + 1])
@@ -258,7 +250,7 @@ class Rivals:
             if points == MANY or i % SEARCHED == 0:
                 shapes += [known.get(low), None]
             value, shape = privately((low + high) / 2, list(dict.fromkeys(shapes)), walk=True)
-            made[(low + high) / 2], known[(low + high) / 2] = max(value, made[high]), shape
+            bounds[(low + high) / 2], known[(low + high) / 2] = max(value, bounds[high]), shape
 
     def _pair(self, other: float, at: float) -> Pair | None:
         try:
@@ -267,39 +259,40 @@ class Rivals:
             return None
 
     def _held_by_any(self, other: float, at: float) -> float:
-        """How likely any interval of this level, private or not, holds ``other`` where ``at`` is true: at least so."""
-        found = least_missed_between(self.member(other), self.member(at), self.n, 1 - self.level)
-        if found is None:
-            pair = self._pair(other, at)
-            return self.level if pair is None else least_missed(pair, self.n, 1 - self.level)
-        return found
+        """A lower bound on the probability that an interval of this level, private or not, holds ``other`` if ``at`` is
+        true."""
+        error = least_missed_between(self.member(other), self.member(at), self.n, 1 - self.level)
+        if error is not None:
+            return error
+        pair = self._pair(other, at)
+        return self.level if pair is None else least_missed(pair, self.n, 1 - self.level)
 
     def _held_by_private(
         self, other: float, at: float, shape: Guide | None = None, *, walk: bool = False
     ) -> tuple[float, Guide | None]:
-        """As :meth:`_held_by_any` of private intervals, and the shape that proves it: the given one, if any."""
+        """As :meth:`_held_by_any` for private intervals; also the shape that proves it, ``shape`` itself if given."""
         pair = self._pair(other, at)
         if pair is None:
             return self.level, shape
         return missed_bound(pair, self.notion, self.n, 1 - self.level, shape, walk=walk or shape is None)
 
-    def _nearest_told_apart(self, at: float, end: float) -> float:
-        """About the nearest value that n records are enough to tell from this one; at most the end."""
+    def _nearest_distinguished(self, at: float, end: float) -> float:
+        """About the nearest value that n records can distinguish from this one; at most the end."""
 
-        def tells(other: float) -> bool:
+        def is_distinguished(other: float) -> bool:
             pair = self._pair(other, at)
-            return pair is not None and about_enough(pair, self.notion, TOLD_APART) < self.n
+            return pair is not None and about_enough(pair, self.notion, DISTINGUISHED) < self.n
 
         far = end
-        if not tells(far):
+        if not is_distinguished(far):
             return far
-        # Invariant, once the loop is over: `far` is told apart, half way to it is not.
-        while abs(far - at) > abs(end - at) / 2**20 and tells((far + at) / 2):
+        # Invariant after the loop: `far` is distinguished, the value half way to it is not.
+        while abs(far - at) > abs(end - at) / 2**20 and is_distinguished((far + at) / 2):
             far = (far + at) / 2
         return far
 
     def _last_held_at_times(self, at: float, end: float) -> float:
-        """The value nearest to the end, by steps, that an interval still holds more than seldom; or the end."""
+        """The last value, in steps towards the end, that intervals hold with a probability that matters."""
         far = end
         while abs(far - at) > abs(end - at) / 2**20 and self._held_by_any(at + (far - at) / 1.5, at) < SELDOM:
             far = at + (far - at) / 1.5
@@ -311,7 +304,7 @@ def _nearer(one: float, other: float, at: float) -> float:
 
 
 def _lower_sum(steps: list[_Steps], reach: float) -> float:
-    """The integral up to a reach of the largest of falling functions, each at least its value at the next distance."""
+    """A lower bound on the integral, up to ``reach``, of a maximum of decreasing functions given at some distances."""
     if not steps:
         return 0.0
     ends = np.unique(np.minimum(np.concatenate([distances for distances, _ in steps]), reach))

@@ -1,36 +1,31 @@
-r"""What no private test of a dominating pair can exceed.
+r"""How many records every private test needs: a lower bound with constants, for any pair and any notion.
 
-In a pair split by ``bounds/domination.py`` a record is one of
+The pair is replaced by pairs that dominate it and consist of three parts (``bounds/domination.py``). A record is one of
 
 - *tails*, with probability tau: p under P and q under Q;
 - *movers*: "+" or "-", at rates x under P and y under Q;
 - *the rest*, with some ratio.
 
-Tell the tester, for nothing, which records are which and what the rest is. Of all eps-DP tests g on what remains
+Reveal to the tester which records belong to which part, and what the rest is. Of all eps-DP tests g on what remains
 hidden, k tails and K movers, the least weighted error with weights u on P and v on Q is at least
 
 .. math:: \Phi_{k,K}(u, v) \ge \max_j \Phi_K(u e^{-\varepsilon j}, v e^{-\varepsilon (k - j)}),
 
 because turning j of the tails from p into q costs 1 - g at most a factor e^(eps j), and turning the other k - j from
-q into p costs g at most e^(eps (k - j)); Phi_K is known in closed form (``bounds/two_point.py``), here for
-all counts K at once, one row of an array for each. With S the rest's
+q into p costs g at most e^(eps (k - j)); Phi_K is known in closed form (``bounds/two_point.py``). With S the rest's
 log-likelihood ratio, every eps-DP test on n records has
 
 .. math:: \text{advantage} \le 1 - \sum_{k, K} \int \Phi_{k,K}(dP, dQ)
         = 1 - \sum_{k,K} \Pr[k, K]\, A^{n}\, E\, e^{-\varepsilon k / 2} \varphi_{k,K}(S),
 
 where A is the Hellinger affinity and the mean is under the law proportional to sqrt(PQ). This contains the paper's
-coupling (no movers, the weights' smaller one in place of Phi) and the bound without privacy (movers not hidden), and
-is exact on two-point domains. For a notion of stability other than eps-DP, Phi_{0,K} is that of a two-point domain
-(``Chains`` in ``bounds/two_point.py``), Phi_{k,0} that of one in which P has k records more, and Phi_{k,K} is bounded
-by Phi_{k+K,0}: as if movers told as much as tails. Every approximation errs on the safe side: what is dropped has
-Phi >= 0, counts are rounded up (more records never hurt the tester), ratios are split (domination).
+coupling (no movers, the smaller weight in place of Phi) and the bound without privacy (movers not hidden), and
+is exact on two-point domains. For other notions of stability Phi_{0,K} is that of a two-point domain
+(``Chains`` in ``bounds/two_point.py``), Phi_{k,0} that of a two-point domain in which P has k records more, and
+Phi_{k,K} is bounded by Phi_{k+K,0}, as if movers revealed as much as tails. Every approximation errs on the safe side:
+what is dropped has Phi >= 0, counts are rounded up (more records never hurt the tester), ratios are split (domination).
 
-How many records every private test needs: a certificate, with constants, for any pair.
-
-The pair is replaced by pairs that dominate it and are split into tails, movers and a rest (``bounds/domination.py``);
-what no private test can exceed on those is known (``bounds/lower_bound.py``). Every shape of the split gives a valid
-bound; the search below looks for a good one.
+Every choice of the three parts gives a valid bound (:class:`Certificate`); :class:`_Search` looks for a good one.
 """
 
 from __future__ import annotations
@@ -51,27 +46,24 @@ from privatest.decision.calibration import Goal, make_goal
 from privatest.errors import Infeasible
 from privatest.hypotheses import Pair
 from privatest.hypotheses.parse import hardest_pair
-from privatest.laws.block_laws import binomial, window_of
-from privatest.numbers import Floats, Integers, Number, discounted, rational
+from privatest.laws.block_laws import binomial
+from privatest.numbers import Floats, Number, rational, root
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, make_notion
 from privatest.progress_events import each
 
-_LARGEST_BATCH = 1 << 16
-# Rows on which discounts by e^-eps a step stay clear of underflow.
-_DEEPEST = 500.0
 _NEAR = (-1, 0, 1)
 _PEAK_GRID = np.linspace(-4.0, 4.0, 81)
 
 
 @dataclass(frozen=True, eq=False)
 class ErrorTable:
-    """Both error rates at every threshold that matters, and at which ratio each threshold takes over.
+    """Both error rates at every threshold that matters, and the ratios at which the best threshold changes.
 
     Attributes:
-        alphas, betas: type I and type II errors, threshold by threshold.
-        turns: log ratios at which it begins to pay to go to the next threshold; they never decrease.
-        gap: what the rates between the thresholds listed cannot fall below, for u = v = 1; infinite where all are.
-        target, peak: where Phi(e^(l/2), e^(-l/2)) is largest as a function of l, and how large.
+        alphas, betas: type I and type II errors at each threshold.
+        turns: log ratios from which on the next threshold is better; they never decrease.
+        gap: a lower bound on the weighted error at thresholds that are not listed, for u = v = 1; infinite if all are.
+        target, peak: the maximiser and the maximum of Phi(e^(l/2), e^(-l/2)) as a function of l.
     """
 
     alphas: Floats
@@ -82,33 +74,11 @@ class ErrorTable:
     peak: float = 1.0
 
 
-def make_tables(counts: Sequence[int], x: float, y: float, epsilon: float, reach: float) -> list[ErrorTable]:
-    """The table of each number of movers, which are "+" at rates x under P and y <= x under Q.
-
-    Counts more than ``reach`` deviations off are left out.
-    """
-    plain: dict[int, ErrorTable] = {}
-    for batch, starts, width in _batches(sorted(set(counts)), x, y, reach):
-        if (width - 1) * epsilon > _DEEPEST:
-            plain |= {count: single_table(TwoPoint(count, x, y, epsilon, reach)) for count in batch}
-        else:
-            plain |= zip(batch, _tables_at_once(batch, starts, width, (x, y), epsilon, reach), strict=True)
-    rough = [plain[count] for count in counts]
-    values = balanced(rough, [len(_PEAK_GRID)] * len(rough), np.tile(_PEAK_GRID, len(rough)))
-    found = []
-    for table, row in zip(rough, values.reshape(len(rough), -1), strict=True):
-        top = int(np.argmax(row))
-        target, peak = float(_PEAK_GRID[top]), float(row[top])
-        found.append(ErrorTable(table.alphas, table.betas, table.turns, table.gap, target, peak))
-    return found
-
-
 def balanced(tables: Sequence[ErrorTable], lengths: Sequence[int], ratio: Floats) -> Floats:
-    r"""Phi(e^(l/2), e^(-l/2)) at each l = log u/v, the first ``lengths[0]`` of them for the first table, and so on.
+    r"""Phi(e^(l/2), e^(-l/2)) at each l = log u/v; the first ``lengths[0]`` values are for the first table, and so on.
 
     Guarantees: at most the true value, up to rounding; at most e^(-|l|/2).
     """
-    tables, lengths = _merged(tables, lengths)
     sizes = np.array([len(table.alphas) for table in tables])
     starts = np.cumsum(sizes) - sizes
     ends = np.cumsum(lengths)
@@ -119,12 +89,12 @@ def balanced(tables: Sequence[ErrorTable], lengths: Sequence[int], ratio: Floats
         ]
     )
     alphas, betas = (np.concatenate([getattr(table, name) for table in tables]) for name in ("alphas", "betas"))
-    up = np.exp(np.minimum(np.maximum(ratio, -600.0), 600.0) / 2)  # beyond, the smaller weight is nothing anyway
+    up = np.exp(np.minimum(np.maximum(ratio, -600.0), 600.0) / 2)  # beyond, the smaller weight is negligible
     down = 1 / up
     first, last = np.repeat(starts, lengths), np.repeat(starts + sizes - 1, lengths)
     place += first
     reached = np.full(len(ratio), math.inf)
-    for near in _NEAR:  # the neighbours of the place too: rounding may have blurred the turns
+    for near in _NEAR:  # also the neighbours of the place, as the turns are rounded
         at = np.minimum(np.maximum(place + near, first), last)
         there = alphas[at]
         there *= up
@@ -137,104 +107,38 @@ def balanced(tables: Sequence[ErrorTable], lengths: Sequence[int], ratio: Floats
     return np.asarray(np.minimum(most, reached))
 
 
-def _merged(tables: Sequence[ErrorTable], lengths: Sequence[int]) -> tuple[list[ErrorTable], list[int]]:
-    """Neighbours of the same table as one."""
-    kept: list[ErrorTable] = []
-    sizes: list[int] = []
-    for table, length in zip(tables, lengths, strict=True):
-        if kept and kept[-1] is table:
-            sizes[-1] += length
-        else:
-            kept.append(table)
-            sizes.append(length)
-    return kept, sizes
-
-
-def _batches(counts: list[int], x: float, y: float, reach: float) -> Iterator[tuple[list[int], Integers, int]]:
-    """Counts whose rows make an array of moderate size, where each row starts, and how long the rows are."""
-    batch: list[int] = []
-    starts: list[int] = []
-    width = 0
-    for count in counts:
-        windows = [window_of(count, rate, reach) for rate in (x, y)]
-        start, end = min(first for first, _ in windows) - 1, max(last for _, last in windows) + 1
-        size = end - start + 1
-        if batch and max(width, size) * (len(batch) + 1) > _LARGEST_BATCH:
-            yield batch, np.array(starts), width
-            batch, starts, width = [], [], 0
-        batch.append(count)
-        starts.append(start)
-        width = max(width, size)
-    if batch:
-        yield batch, np.array(starts), width
-
-
-def single_table(problem: TwoPoint) -> ErrorTable:
-    """The table of one problem; its peak is not looked for."""
-    alphas, betas = problem.rates
-    return ErrorTable(alphas, betas, problem.turns, problem.gap)
-
-
-def _tables_at_once(
-    counts: list[int], starts: Integers, width: int, rates: tuple[float, float], epsilon: float, reach: float
-) -> list[ErrorTable]:
-    """A table for each of the counts, at every whole threshold from ``starts`` on; the two windows must have no gap."""
-    b = math.exp(-epsilon)
-    under_p, under_q = (_laws(counts, starts, width, rate, reach) for rate in rates)
-    sums = [(discounted(law, b), discounted(law[:, ::-1], b)[:, ::-1]) for law in (under_p, under_q)]
-    (below_p, above_p), (below_q, above_q) = sums
-    nothing = np.zeros((len(counts), 1))
-    # One step further up: counts of at least j + 1.
-    next_p, next_q = (np.hstack([above[:, 1:], nothing]) for above in (above_p, above_q))
-    rest = np.hstack([np.cumsum(under_q[:, ::-1], axis=1)[:, ::-1][:, 1:], nothing])
-    alphas = np.cumsum(under_p, axis=1) - below_p * (b / (1 + b)) + next_p * (b / (1 + b))
-    betas = rest - next_q * (b / (1 + b)) + below_q * (b / (1 + b))
-    masses = [
-        np.maximum(below + above - law, 1e-300) for (below, above), law in zip(sums, (under_p, under_q), strict=True)
+def error_tables(problems: Sequence[TwoPoint]) -> list[ErrorTable]:
+    """The tables of two-point problems under epsilon-DP."""
+    tables = [ErrorTable(*problem.rates, turns=problem.turns, gap=problem.gap) for problem in problems]
+    values = balanced(tables, [len(_PEAK_GRID)] * len(tables), np.tile(_PEAK_GRID, len(tables)))
+    tops = values.reshape(len(tables), -1).argmax(axis=1)
+    peaks = values.reshape(len(tables), -1).max(axis=1)
+    return [
+        replace(table, target=float(_PEAK_GRID[top]), peak=float(peak))
+        for table, top, peak in zip(tables, tops, peaks, strict=True)
     ]
-    turns = np.maximum.accumulate(np.log(masses[0][:, 1:]) - np.log(masses[1][:, 1:]), axis=1)
-    return [ErrorTable(*rows, gap=math.inf) for rows in zip(alphas, betas, turns, strict=True)]
 
 
-def _laws(counts: list[int], starts: Integers, width: int, rate: float, reach: float) -> Floats:
-    """Binomials, one a row, from ``starts`` on: as :func:`privatest.bounds.two_point.binomial`."""
-    k = starts[:, None] + np.arange(width)
-    windows = np.array([window_of(count, rate, reach) for count in counts])
-    first, last = windows[:, :1], windows[:, 1:]
-    if not 0.0 < rate < 1.0:
-        return np.asarray(k == first, dtype=np.float64)
-    n = np.array(counts)[:, None]
-    inside = (k >= first) & (k < last)
-    step = np.log(np.where(inside, n - k, 1) / np.where(inside, k + 1, 1)) + (math.log(rate) - math.log1p(-rate))
-    logs = np.cumsum(np.where(inside, step, 0.0), axis=1)
-    logs = np.hstack([np.zeros((len(counts), 1)), logs[:, :-1]])
-    there = (k >= first) & (k <= last)
-    logs = np.where(there, logs, -np.inf)
-    with np.errstate(under="ignore"):
-        law = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(law / law.sum(axis=1, keepdims=True))
-
-
-# Sums beyond this many records are taken over blocks of records: of counts of blocks, one more or less is nothing.
+# Beyond this many records sums are over blocks of records: one block more or less does not matter.
 MOST_BLOCKS = 1024
 TAILS_KIND, MOVERS_KIND = 0, 1
-# Points at which errors are computed together.
+# Number of points at which errors are computed together.
 LARGEST_BATCH = 1 << 15
-# Laws of so few points are not made coarser.
+# Laws with fewer points are not made coarser.
 FEW_POINTS = 128
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How finely to compute; every setting is safe.
+    """How finely to compute. Every setting gives a valid bound.
 
     Attributes:
         steps: lattice steps to a standard deviation of the rest's ratio in one record, or in one block of records.
-        groups: most groups of counts of tails and of movers.
-        coarse: relative size of a group of counts that does no harm.
+        groups: largest number of groups of counts, of tails and of movers.
+        coarse: relative size of a group of counts that is small enough.
         dropped: share of the error that may be left out.
         points: lattice points to a standard deviation of the rest's ratio in all records together.
-        rungs: to a record, on the ladder of a notion whose h is curved.
+        rungs: number of rungs per record on the ladder of a notion whose h is curved.
     """
 
     steps: int
@@ -247,13 +151,13 @@ class Effort:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """The bound for one dominating pair; laws that do not depend on n are kept.
+    """The bound that one dominating pair proves; laws that do not depend on n are cached.
 
     Attributes:
         split: the dominating pair.
         notion: of stability.
         effort: how finely to compute.
-        error: size of the weighted error that matters: what is dropped is small beside it.
+        error: the weighted error that matters; what is dropped is small compared with it.
         tilt: log of the weight of type I errors over that of type II errors.
     """
 
@@ -269,18 +173,18 @@ class Certificate:
     _hidden: dict[tuple[int, int], ErrorTable] = field(default_factory=dict)
 
     def tilted(self, tilt: float) -> Certificate:
-        """The same with other weights of the two errors: no law depends on these, so that all are shared."""
+        """The certificate with other weights of the two errors, which shares all laws, as none depends on them."""
         return replace(self, tilt=tilt, _bounds={})
 
     def bound(self, n: int) -> float:
-        """What no private test on n records exceeds: 1 - the least weighted error over that of no records at all."""
+        """An upper bound for all private tests on n records: 1 - the least weighted error over that without records."""
         if n not in self._bounds:
             self._bounds[n] = self._bound(n)
         return self._bounds[n]
 
     @cached_property
     def epsilon(self) -> float:
-        """The privacy loss, or that of the pure notion with the same gain from one record."""
+        """The privacy loss, or that of the pure notion with the same gain from one record, at most 300."""
         return min(loss_of(self.notion), 300.0)
 
     def _bound(self, n: int) -> float:
@@ -311,27 +215,27 @@ class Certificate:
                         pieces.append(_Piece(k_high, high, blocks, self.tilt + end - count * other, factor * weight))
         self._prepare(pieces, block, size, exact)
         total = self._total(pieces, size)
-        # Binomials cut off at six deviations were scaled up by up to 2e-9 each.
+        # Each binomial, cut off at six deviations, is scaled up by at most 2e-9.
         return min(1.0 - total * (1 - 1e-8) * math.exp(abs(self.tilt) / 2), 1.0)
 
     def _prepare(self, pieces: list[_Piece], block: RootLaw, size: int, exact: bool) -> None:
-        """The laws and the tables that the pieces need, all at once."""
+        """Compute all laws and tables that the pieces need."""
         missing = sorted({piece.blocks for piece in pieces if (size, piece.blocks) not in self._powers})
         deviation = block.deviation
         for blocks, law in zip(missing, block.powers(missing), strict=True):
             kept = self._trimmed(law)
             fine = min(deviation * math.sqrt(blocks) / (self.effort.points * block.step), len(kept.roots) / FEW_POINTS)
-            # A lattice on which all levels lie is kept: it costs nothing.
+            # A lattice on which all levels lie exactly is kept.
             self._powers[size, blocks] = kept.thinned(1 if exact else math.floor(fine))
         if isinstance(self.notion, Pure):
             self._tabulate({piece.movers for piece in pieces})
 
     def _tabulate(self, movers: set[int]) -> None:
-        """The movers' two-point problems, for so many movers, are known from here on."""
+        """Compute the tables of the two-point problems of these numbers of movers."""
         counts = sorted(movers - self._tables.keys())
         if counts:
-            tables = make_tables(counts, self.split.x, self.split.y, self.epsilon, 6.0)
-            self._tables.update(zip(counts, tables, strict=True))
+            problems = [TwoPoint(count, self.split.x, self.split.y, self.epsilon, 6.0) for count in counts]
+            self._tables.update(zip(counts, error_tables(problems), strict=True))
 
     def _total(self, pieces: list[_Piece], size: int) -> float:
         """The weighted error of all pieces, in batches of moderate size."""
@@ -352,9 +256,9 @@ class Certificate:
         return total
 
     def _trimmed(self, law: RootLaw) -> RootLaw:
-        """Without the roots far out, of which there are too few to matter."""
+        """The law without the roots far out, which are too small to matter."""
         kept = np.flatnonzero(law.roots > 0.01 * self.effort.dropped * self.error * law.roots.max())
-        if len(kept) == 0:  # so many records that nothing is left of the roots: what is dropped is on the safe side
+        if len(kept) == 0:  # the roots of so many records underflow; dropping them is safe
             return RootLaw(law.step, 0, np.zeros(1))
         return RootLaw(law.step, law.first + int(kept[0]), law.roots[kept[0] : kept[-1] + 1])
 
@@ -365,10 +269,11 @@ class Certificate:
         return 1.0 - error * math.exp(abs(self.tilt) / 2)
 
     def _groups(self, n: int, rate: float, kind: int, weight: float) -> Iterator[tuple[int, int, Floats]]:
-        """Groups of counts (first, last, probabilities) of a binomial, but for improbable ones.
+        """Groups of counts (first, last, probabilities) of a binomial, without improbable counts.
 
-        A group does little harm where it is small relative to the counts. One tail more or less is worth ``weight``
-        nats: so are groups worth nothing. Movers in one group have prior ratios ``weight`` nats apart: not too many.
+        A group costs little if it is small relative to the counts. One tail more or less is worth ``weight``
+        nats, so groups of tails may be larger if that is little. The prior ratios of movers in one group are ``weight``
+        nats apart, so groups of movers must be smaller if that is much.
         """
         first, law = binomial(n, min(max(rate, 0.0), 1.0), 6.0)
         kept = np.flatnonzero(law > self.effort.dropped * self.error / 20 * law.max())
@@ -384,14 +289,14 @@ class Certificate:
             yield first + low, first + after - 1, law[low:after]
 
     def _block(self, n: int) -> tuple[RootLaw, int, bool]:
-        """The rest's roots, normalised, of a block of records; how many records that is; whether no level was moved."""
+        """Normalised roots of the rest for a block of records, the size of the block, whether all levels are exact."""
         levels, roots = self.split.levels, self.split.roots
         if len(levels) == 0:
             return RootLaw(1.0, 0, np.ones(1)), 1, True
         roots = roots / roots.sum()
         spread = math.sqrt(max(float(roots @ (levels - roots @ levels) ** 2), 0.0))
         largest = float(np.abs(levels).max())
-        if spread <= 1e-12 * largest or largest == 0:  # one level: the lattice of its multiples is exact
+        if spread <= 1e-12 * largest or largest == 0:  # one level, whose multiples are a lattice
             return RootLaw.from_levels(levels, roots, largest or 1.0), 1, True
         step = max(spread / self.effort.steps, largest / 4000)
         step = largest / max(round(largest / step), 1)
@@ -403,11 +308,11 @@ class Certificate:
         return together.coarser(max(together.deviation / self.effort.steps, together.step)), size, False
 
     def _hidden_errors(self, hidden: list[tuple[int, int]], lengths: list[int], ratio: Floats) -> Floats:
-        r"""e^(-eps k/2) phi_{k,K}: the least error over tests on k tails and K movers, for prior ratios e^l.
+        r"""e^(-eps k/2) phi_{k,K}, the least error over tests on k tails and K movers, for prior ratios e^l.
 
-        The first ``lengths[0]`` ratios are for the first (k, K), and so on. With i of the k tails at p, prior ratios
-        are moved by eps (2i - k). Spreading over i and i + 1, a share f of Q and e^g f of P to i, brings both prior
-        ratios to one target, where phi_K is largest.
+        The first ``lengths[0]`` ratios are for the first (k, K), and so on. If i of the k tails become p, prior
+        ratios are multiplied by e^(eps (2i - k)). Splitting between i and i + 1, a share f of Q and e^g f of P to i,
+        brings both prior ratios to one target, where phi_K is largest.
         """
         if not isinstance(self.notion, Pure):
             return balanced([self._hidden_table(*each) for each in hidden], lengths, ratio)
@@ -437,8 +342,8 @@ class Certificate:
     def _hidden_table(self, tails: int, movers: int) -> ErrorTable:
         """The errors of k tails and K movers under any notion.
 
-        With both, a chain need not be the best test (where movers tell little, the same answer for all of them is
-        better). Movers that tell all, as tails do, can only help the tester: that bounds it.
+        If there are both, a chain need not be the best test (if movers reveal little, the same answer for all of them
+        is better). The bound is that of movers that reveal as much as tails, which can only help the tester.
         """
         if tails and movers:
             return self._hidden_table(tails + movers, 0)
@@ -461,7 +366,7 @@ def loss_of(notion: Notion) -> float:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A part of the sum: so many tails and movers are hidden, and the rest's law is shifted and weighted."""
+    """A term of the sum: the numbers of hidden tails and movers, and the shift and the weight of the rest's law."""
 
     tails: int
     movers: int
@@ -473,9 +378,9 @@ class _Piece:
 def _split_groups(
     groups: list[tuple[int, int, Floats]], m: int, flag: float, other: float
 ) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
-    """For each group of counts of movers among m records: (prior ratio, roots) at both ends.
+    """For each group of counts of movers among m records, (prior ratio, roots) at both ends.
 
-    The counts of a group come with different prior ratios, which are split between the outermost two.
+    The counts of a group have different prior ratios, which are split between the outermost two.
     """
     sizes = [high - low + 1 for low, high, _ in groups]
     starts = np.cumsum([0, *sizes[:-1]])
@@ -494,21 +399,21 @@ def _split_groups(
 
 FARTHEST_BOUND = 10**12
 MOST_COUNTED = 10**9
-"""Beyond this many records the chains of a notion, other than pure at an advantage, are not walked."""
+"""Chains of a notion are followed up to this many records (not needed for pure notions and an advantage)."""
 CUTS = (0.0, 0.02, 0.06, 0.12, 0.2, 0.3, 0.4, 0.55, 0.75, 1.0)
 TAILS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-"""Numbers of tails among n records, from which levels of the clamp follow."""
+"""Numbers of tails among n records that define the levels of the clamp to try."""
 FEW_LEVELS = 12
 NEARLY_THE_SAME = 1e-2
-"""Quick bounds this near to one another do not say which of two starts is the better one."""
+"""If two quick bounds differ by less, either start may be the better one."""
 PLENTY = 20
-"""Beyond so many times the records that are about enough for certainty, nothing below 1 is provable."""
+"""With this many times the records that are about enough for certainty, nothing below 1 is provable."""
 LARGER = 1.2
-"""How many times as large the budget is whose best shape is tried as well."""
+"""The best shape of a budget that is larger by this factor is tried as well."""
 QUICK, CAREFUL = Effort(6, (4, 12), 0.02, 1e-3, 16, 3), Effort(24, (12, 72), 0.002, 1e-5)
 STEADY = Effort(8, (5, 20), 0.01, 1e-3, 16)
 WEIGHTS = (-3.0, -2.0, -1.2, -0.6, 0.0, 0.4, 0.8, 1.2, 1.6)
-"""Tilts from which the least type II error at a level of type I errors is told."""
+"""Tilts that are tried for the least type II error at a level of type I errors."""
 
 
 def lower_bound(
@@ -521,9 +426,9 @@ def lower_bound(
     alpha: float | None = None,
     beta: float | None = None,
 ) -> int:
-    """An n such that no private test with fewer records meets the goal: an advantage of 2/3 where none is given.
+    """A number of records such that no private test with fewer meets the goal, by default an advantage of 2/3.
 
-    Of sets of distributions: that of the two members found that are the hardest to tell apart.
+    For sets of distributions it is the bound for their hardest members.
 
     Args:
         null, alternative: P and Q.
@@ -549,7 +454,7 @@ def records_bound(pair: Pair, notion: Notion, goal: Goal) -> int:
     rates = _two_rates(atoms)
     aim = _Aim.of(goal)
     if rates is not None:
-        # What rounding cannot tell from the target counts as reached.
+        # The target counts as reached within rounding.
         value, target = _two_point_value(rates, notion, goal)
         return _last(lambda n: value(n) + 1e-12, target, _guess(atoms, notion, aim.target)) + 1
     n = _guess(atoms, notion, aim.target)
@@ -564,7 +469,7 @@ def records_bound(pair: Pair, notion: Notion, goal: Goal) -> int:
         if abs(n - before) <= 0.04 * n:
             break
     rivals += _from_above(search, n)
-    # The quick bound ranks roughly.
+    # The quick bounds rank only roughly.
     shape = min(dict.fromkeys([*shapes, *rivals]), key=lambda shape: search.at(shape, CAREFUL)(n))
     if goal.alpha is not None:
         search, aim = _best_tilt(search, shape, goal, n)
@@ -572,7 +477,7 @@ def records_bound(pair: Pair, notion: Notion, goal: Goal) -> int:
 
 
 def advantage_bound(pair: Pair, notion: Notion, n: int) -> float:
-    """What no private test on n records can exceed.
+    """An upper bound on the advantage of every private test on n records.
 
     Guarantees: at least the best test's advantage, up to 1e-9; at most 1; equal to it on two-point domains.
     """
@@ -590,11 +495,12 @@ def advantage_bound(pair: Pair, notion: Notion, n: int) -> float:
 
 @dataclass(frozen=True)
 class Guide:
-    """A shape in terms that fit a pair of another distance, too: how many tails there are among n records.
+    """A shape in terms that fit a similar pair as well.
 
     Attributes:
-        tails: None: there is no clamp.
-        weight: which of the tilts proved most.
+        tails: expected number of tails among n records; None if there is no clamp.
+        cuts, open_side: as for :class:`Shape`.
+        weight: index of the tilt that proved most.
     """
 
     tails: float | None
@@ -606,11 +512,11 @@ class Guide:
 def missed_bound(
     pair: Pair, notion: Notion, n: int, alpha: float, guide: Guide | None = None, *, walk: bool = True
 ) -> tuple[float, Guide | None]:
-    """The least type II error of a private test on n records whose type I error is at most alpha.
+    """A lower bound on the type II error of private tests on n records whose type I error is at most alpha.
 
     Args:
-        guide: of a pair like this one: its shape is taken, and none looked for.
-        walk: whether to look for better weights of the two errors than those of the guide.
+        guide: result for a similar pair, whose shape is used; None: the best shape is searched.
+        walk: whether to search for better weights of the two errors than those of the guide.
 
     Guarantees: at most the best test's, up to 1e-9; equal to it on two-point domains. Never below 1 - alpha - the
     advantage that the same shape proves.
@@ -634,7 +540,7 @@ def missed_bound(
         # e^(t/2) times the type I error and e^(-t/2) times the type II error are at least this, times e^(-|t|/2).
         return math.exp((tilt - abs(tilt)) / 2) * least - math.exp(tilt) * alpha
 
-    # Every tilt proves something; from the one that was best last, step to better ones.
+    # Every tilt gives a valid bound; from the last best one, step to better ones.
     best, most = guide.weight, proven(guide.weight)
     for step in (1, -1) if walk else ():
         while 0 <= best + step < len(WEIGHTS) and (found := proven(best + step)) > most:
@@ -643,18 +549,18 @@ def missed_bound(
 
 
 def about_enough(pair: Pair, notion: Notion, target: float) -> int:
-    """Roughly how many records an advantage takes."""
+    """Approximate number of records that an advantage requires."""
     return _guess(atoms_of(pair), notion, target)
 
 
 @dataclass(frozen=True)
 class _Aim:
-    """A goal as a certificate tells it: errors alpha and beta are out of reach where, with some weights on the two,
-    they weigh less than any private test's.
+    """A goal in terms of a certificate: errors alpha and beta are out of reach if, for some weights, their weighted sum
+    is smaller than that of every private test.
 
     Attributes:
         tilt: log of the weight of type I errors over that of type II errors.
-        error: what the goal's errors weigh beside those of no records at all.
+        error: the goal's weighted error, relative to that without records.
     """
 
     tilt: float
@@ -662,18 +568,18 @@ class _Aim:
 
     @property
     def target(self) -> float:
-        """What a certificate must stay below."""
+        """The value below which a certificate proves that the goal is out of reach."""
         return 1.0 - self.error
 
     @classmethod
     def of(cls, goal: Goal, more: float = 0.0) -> _Aim:
-        """The weights at which normal laws with these errors have the least weighted error, tilted by a little more."""
+        """The weights for which normal laws with these errors have the least weighted error, tilted by ``more``."""
         if goal.alpha is None:
             assert goal.advantage is not None
             return cls(0.0, 1 - goal.advantage)
         alpha, beta = goal.alpha, goal.beta or 0.0
         first, second = NormalDist().inv_cdf(1 - alpha), NormalDist().inv_cdf(1 - beta)
-        # Weights at which saying always the same weighs more than the goal's errors prove something.
+        # Only weights for which a constant answer has a larger weighted error than the goal prove anything.
         most, least = math.log((1 - beta) / alpha), math.log(beta / (1 - alpha))
         tilt = min(max((first**2 - second**2) / 2 + more, least + 0.02 * (most - least)), most - 0.02 * (most - least))
         weight = alpha * math.exp(tilt / 2) + beta * math.exp(-tilt / 2)
@@ -681,24 +587,24 @@ class _Aim:
 
 
 TILTS = (0.0, -0.25, 0.25, -0.5, 0.5, -1.0, 1.0)
-"""How far from the normal laws' weights others are tried."""
+"""Differences from the normal laws' weights that are tried."""
 
 
 def _best_tilt(search: _Search, shape: Shape, goal: Goal, n: int) -> tuple[_Search, _Aim]:
-    """The weights that prove the most at n."""
+    """The weights that prove most at n."""
     aims = [_Aim.of(goal, more) for more in TILTS]
     searches = [_Search(search.atoms, search.notion, aim.error, n, aim.tilt) for aim in aims]
     return min(zip(searches, aims, strict=True), key=lambda each: each[0].at(shape, CAREFUL)(n) - each[1].target)
 
 
 def _from_above(search: _Search, n: int) -> list[Shape]:
-    """The best shape at a larger budget: a bound holds at all smaller ones, so what proves it must compete here."""
+    """The best shape at a larger budget, whose bound holds at this one too: so the result never rises with a budget."""
     larger = _larger(search.notion, LARGER)
     return _Search(search.atoms, larger, search.error, n, search.tilt).best_shapes(n)[0][:1]
 
 
 def _larger(notion: Notion, times: float) -> Notion:
-    """The same notion with a larger budget: so many times the loss, the square of that where it is a divergence."""
+    """The notion with a budget larger by a factor: of the loss, or its square if the budget is a divergence."""
     factor = rational(times)
     if isinstance(notion, Tv):
         return Tv(min(notion.eta * factor, (1 + notion.eta) / 2))
@@ -714,10 +620,10 @@ def _larger(notion: Notion, times: float) -> Notion:
 
 
 def _two_rates(atoms: Atoms) -> tuple[float, float] | None:
-    """The rates, under P and Q, of the ratio that speaks for P, where there are only two ratios, infinite included."""
+    """The probabilities under P and under Q of the larger ratio, if there are only two ratios; else None."""
     order = np.argsort(atoms.levels)
     levels = atoms.levels[order]
-    # Levels as close as rounding are one.
+    # Levels that agree up to rounding are one.
     starts = np.flatnonzero(np.diff(levels, prepend=-np.inf) > 1e-13 * np.maximum(1.0, np.abs(levels)))
     if len(starts) > 2:
         return None
@@ -738,7 +644,7 @@ def _two_point_best(n: int, rates: tuple[float, float], notion: Notion) -> float
 
 
 def _two_point_value(rates: tuple[float, float], notion: Notion, goal: Goal) -> tuple[Callable[[int], float], float]:
-    """What the best test achieves on n records, exactly where that is near the goal, and the goal."""
+    """The best test's value as a function of n, exact where it is near the goal, and the goal."""
     if goal.alpha is not None:
         level, target = goal.alpha, 1 - (goal.beta or 0.0)
 
@@ -767,7 +673,7 @@ def _countable(n: int) -> int:
 
 
 def _guess(atoms: Atoms, notion: Notion, target: float) -> int:
-    """Roughly the answer: what a normal approximation needs without privacy, and what noise on a count adds to that."""
+    """Approximate answer: a normal approximation without privacy, plus what noise on a count adds."""
     epsilon = loss_of(notion)
     affinity = min(float(atoms.roots.sum()), 1 - 1e-15)
     deviations = NormalDist().inv_cdf(min((1 + target) / 2, 1 - 1e-15))
@@ -777,10 +683,11 @@ def _guess(atoms: Atoms, notion: Notion, target: float) -> int:
 
 
 def _last(value: Callable[[int], float], target: float, guess: int, slack: float = 0.0) -> int:
-    """The last n at which a non-decreasing value in [0, 1] is below the target, or one relatively ``slack`` smaller.
+    """The last n at which a non-decreasing value in [0, 1] is below the target, or one smaller by a share of ``slack``.
 
-    Invariant: below the target at low (0: no records, no advantage) and not below at high, once there is one.
-    log(1 - value) is nearly linear in n, so that interpolating it takes a handful of steps.
+    Invariant: the value is below the target at low (0: no records, no advantage) and not below at high, once set.
+    log(1 - value) is nearly linear in n, so that interpolation takes a handful of evaluations, where a bisection
+    (``first_true``) takes twenty.
     """
     goal = math.log1p(-target)
     low, at_low, high, at_high = 0, 0.0, 0, -math.inf
@@ -819,11 +726,11 @@ def _moved(place: tuple[int, int, int], move: tuple[int, int, int]) -> tuple[int
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """The bound over all shapes of the dominating pair.
+    """Search for the shape of the dominating pair with the smallest bound.
 
     Attributes:
-        error: size of the weighted error that matters: what is dropped must be small beside it.
-        n: about how many records there are.
+        error: the weighted error that matters; what is dropped must be small compared with it.
+        n: approximate number of records.
         tilt: log of the weight of type I errors over that of type II errors.
     """
 
@@ -835,23 +742,23 @@ class _Search:
     _known: dict[tuple[Shape, Effort], Certificate] = field(default_factory=dict)
 
     def certificate(self, shape: Shape, effort: Effort) -> Certificate:
-        """What the shape proves."""
+        """The certificate of a shape."""
         if (shape, effort) not in self._known:
             split = split_atoms(self.atoms, shape)
             self._known[shape, effort] = Certificate(split, self.notion, effort, self.error, self.tilt)
         return self._known[shape, effort]
 
     def at(self, shape: Shape, effort: Effort) -> Callable[[int], float]:
-        """The bound as a function of n."""
+        """The bound of a shape as a function of n."""
         return self.certificate(shape, effort).bound
 
     def guide(self, shape: Shape) -> Guide:
-        """A shape in terms that fit another pair."""
+        """The shape in terms that fit another pair."""
         tails = None if shape.top is None else self.n * max(e.beyond(shape.top) for e in self._closed(shape.open_side))
         return Guide(tails, shape.cuts, shape.open_side)
 
     def guided(self, guide: Guide) -> Shape:
-        """The shape that a guide means for this pair."""
+        """The shape of this pair that a guide describes."""
         closed = self._closed(guide.open_side)
         top = None if guide.tails is None else self._level_of(guide.tails, closed)
         if top is None and guide.open_side != 0:
@@ -864,9 +771,10 @@ class _Search:
         return [up, down] if side == 0 else [down] if side == 1 else [up]
 
     def best_shapes(self, n: int, start: Shape | None = None) -> tuple[list[Shape], list[Shape]]:
-        """Up to three shapes with the smallest bounds at n, among all ladders or on the ladder of ``start``.
+        """Up to three shapes with the smallest bounds at n, on all ladders or on the ladder of ``start``.
 
-        And up to three more from starts that were nearly as good: the quick bound does not tell which valley is deeper.
+        Returned as a second list are up to three more from starts that were nearly as good, since quick bounds do not
+        show which valley is deeper.
         """
         sides = [0]
         if start is not None:
@@ -883,9 +791,9 @@ class _Search:
         return _near_the_best(first), _near_the_best(second)
 
     def _descend(self, n: int, side: int, start: Shape | None) -> list[list[_Ranked]]:
-        """The best three shapes seen in steps to better neighbours on the ladders of tops and cuts.
+        """The best three shapes seen while stepping to better neighbours on the ladders of tops and cuts.
 
-        From the best start, and from the second best where that is nearly as good.
+        One list for the best start, and one for the second best if that is nearly as good.
         """
         tops = self._tops(side)
         seen: dict[tuple[int, int, int], float] = {}
@@ -901,7 +809,7 @@ class _Search:
 
         last = len(tops) - 1
         starts = [(0, 9, 9), (min(3, last), 6, 6), (min(5, last), 3, 3), (min(5, last), 0, 0)]
-        if len(self.atoms.levels) <= FEW_LEVELS:  # valleys are many and evaluations quick
+        if len(self.atoms.levels) <= FEW_LEVELS:  # there are many valleys, and evaluations are quick
             starts = [(top, cut, cut) for top in range(len(tops)) for cut in (4, 7, 9)]
         if start is not None:
             starts = [(tops.index(start.top), CUTS.index(start.cuts[0]), CUTS.index(start.cuts[1]))]
@@ -910,7 +818,7 @@ class _Search:
         found: list[list[_Ranked]] = []
         for best in [place for place in starts[:2] if value(place) <= value(starts[0]) + NEARLY_THE_SAME]:
             walked = set(starts)
-            # Invariant: best is the best place walked to.
+            # Invariant: best is the best place visited.
             improved = True
             while improved:
                 improved = False
@@ -936,7 +844,7 @@ class _Search:
             levels = np.unique(np.concatenate([each.levels[each.levels > 0] for each in closed]))
             counts = set(TAILS)
             tops: set[float | None] = set()
-            if len(levels) <= FEW_LEVELS:  # clamps of which either end is a level
+            if len(levels) <= FEW_LEVELS:  # clamps with a level as either end
                 tops |= set(levels.tolist())
                 counts |= {self.n * each.beyond(level) for each in closed for level in each.levels if level > 0}
             tops |= {self._level_of(count, closed) for count in counts}
@@ -945,16 +853,13 @@ class _Search:
         return self._ladders[side]
 
     def _level_of(self, count: float, closed: list[Atoms]) -> float | None:
-        """The level beyond which there are ``count`` tails among n records, if there is one."""
+        """The level beyond which ``count`` tails are expected among n records; None if there is none."""
 
         def excess(level: float) -> float:
             return self.n * max(each.beyond(level) for each in closed)
 
-        # Invariant: more than count beyond `left`, at most count beyond `right`.
-        left, right = 0.0, max(float(each.levels.max(initial=0.0)) for each in closed)
-        if excess(right) > count or excess(left) <= count:
+        right = max(float(each.levels.max(initial=0.0)) for each in closed)
+        if excess(right) > count or excess(0.0) <= count:
             return None
-        for _ in range(30):
-            middle = (left + right) / 2
-            left, right = (middle, right) if excess(middle) > count else (left, middle)
+        _, right = root(lambda level: excess(level) <= count, 0.0, right, absolute=math.ldexp(right, -30))
         return right

@@ -1,14 +1,4 @@
-r"""A test that knows the histogram of the records: any private decision rule on a finite domain.
-
-The probability of "null" is a fraction for each histogram, the coin is exact, and privacy is verified in
-integers: with E a rational below e^epsilon, every two neighbouring histograms have
-
-.. math:: g(h) \le E\, g(h') + \delta, \qquad 1 - g(h') \le E\, (1 - g(h)) + \delta,
-
-delta = 0 for epsilon-DP, E = 1 for stability in total variation. A notion whose h is curved has no such line, and no
-test of this kind: a table of rationals cannot meet it provably.
-
-The best private test of all on a finite domain: exactly private and runnable where its notion is made of lines.
+r"""The best private test on a finite domain, exactly private and runnable if its notion is made of lines.
 
 A test is its probability g(x) of "null" for each histogram x of the records (``theory/wasserstein.py`` shows that
 classes of labels and histograms lose nothing). The best one solves
@@ -16,25 +6,32 @@ classes of labels and histograms lose nothing). The best one solves
 .. math:: \max_g \sum_x (P^n(x) - Q^n(x))\, g(x), \quad g(x) \le h(g(x'))
 
 over all neighbours x, x'; at a level alpha it minimises :math:`\sum_x Q^n(x)\, g(x)` among those with
-:math:`\sum_x P^n(x)\, g(x) \ge 1 - \alpha`. For pure, approx and tv h is made of straight lines and this is a linear
-program; for the others h is concave, and lines that touch it where the last solution broke it are added until none is
-broken by more than 1e-9 (Kelley 1960): every program on the way bounds the best test from above.
+:math:`\sum_x P^n(x)\, g(x) \ge 1 - \alpha`. For pure, approx and tv h consists of straight lines and this is a linear
+program; for the other notions h is concave, and lines that touch it where the last solution violated it are added until
+no violation exceeds 1e-9 (Kelley 1960): every program on the way bounds the best test from above.
 
-One of the best is *monotone*: moving a record to a class of larger ratio never lowers g. For split the classes into
-slivers of equal Q-mass, ordered by ratio, and sort g along one record after the other. Under Q the mean of g stays,
-under P it can only grow; sorting keeps every inequality between neighbours, for both sides are sorted alike and h
-increases; and averaging over the slivers of each class, h being concave, makes a monotone test on the classes again.
-With the monotone inequalities added, of each set of mutual neighbours r + e_1, ..., r + e_k only the outermost two need
-the privacy inequalities: k + 1 inequalities for each r instead of 2k(k - 1), which HiGHS solves many times faster.
-(Where Q has no mass but P has, the class has infinite ratio and is the top of the order already.)
-
+One of the best tests is *monotone*: moving a record to a class of larger ratio never lowers g. To see this, split the
+classes into slivers of equal Q-mass, ordered by ratio, and sort g along one record after the other. Under Q the mean of
+g stays, under P it can only grow; sorting preserves every inequality between neighbours, because both sides are sorted
+alike and h increases; and averaging over the slivers of each class, h being concave, gives a monotone test on the
+classes again. With the monotone inequalities added, of each set of mutual neighbours r + e_1, ..., r + e_k only the
+outermost two need the privacy inequalities: k + 1 inequalities for each r instead of 2k(k - 1), which HiGHS solves many
+times faster. (If Q has no mass but P has, the class has infinite ratio and is last in the order already.)
 Two classes need no program: ``bounds/two_point.py``.
+
+The solution becomes a :class:`HistogramTest`: a fraction for each histogram, an exact coin, and privacy verified in
+integers. With E a rational below e^epsilon, every two neighbouring histograms have
+
+.. math:: g(h) \le E\, g(h') + \delta, \qquad 1 - g(h') \le E\, (1 - g(h)) + \delta,
+
+delta = 0 for epsilon-DP, E = 1 for stability in total variation. A curved h has no such line, and no such
+test: no table of rationals provably meets it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property, partial
@@ -69,7 +66,7 @@ if TYPE_CHECKING:
 
 
 FORMAT = "privatest/histogram-test/1"
-# Numerators stay below 2^53: every JSON reader keeps them whole.
+# Numerators are below 2^53, so that every JSON reader keeps them exact.
 DENOMINATOR = 1 << 50
 MOST_HISTOGRAMS = 5_000_000
 CURVED = "Its advantage is known; for a test to run use design(), or pure, approx or tv."
@@ -84,14 +81,14 @@ class HistogramTest(Design[Release]):
 
     Attributes:
         cells: the labels or integers of the domain.
-        members: the class of each cell, then the class that counts for a record that makes no sense: fixed at
-            design time, the class whose ratio is nearest to 0.
+        members: the class of each cell, then the class of a record that makes no sense, which is fixed at design
+            time: that whose ratio is nearest to 0.
         null_law, alternative_law: mass of each class under P and under Q.
         numerators: probability of "null" for each histogram of classes, in lexicographic order, in units of
             1/DENOMINATOR.
         notion: pure, approx or tv, with its budget.
         n: number of records.
-        name: what a release says it came from.
+        name: name of the test, shown in releases.
         null, alternative: short descriptions of P and Q.
         neighbours: which pairs of data sets the guarantee compares: "replace".
     """
@@ -139,29 +136,28 @@ class HistogramTest(Design[Release]):
 
         Args:
             pair: P and Q on their common domain, which is finite.
-            classes: cells of the domain that are told apart, see ``members``.
+            classes: the classes of the domain's cells.
             numerators, notion, n, name: as for :class:`HistogramTest`.
         """
         assert isinstance(pair, DiscretePair)
         labelled = pair.kind == "labels"
         cells = LabelCells(pair.labels) if labelled else IntegerCells(pair.first, int(pair.last[-1]))
-        members = np.append(classes.members, classes.odd)
         return cls(
-            cells,
-            members,
-            classes.p.copy(),
-            classes.q.copy(),
-            numerators,
-            notion,
-            n,
-            name,
-            pair.null.describe(),
-            pair.alternative.describe(),
+            cells=cells,
+            members=np.append(classes.members, classes.odd),
+            null_law=classes.p.copy(),
+            alternative_law=classes.q.copy(),
+            numerators=numerators,
+            notion=notion,
+            n=n,
+            name=name,
+            null=pair.null.describe(),
+            alternative=pair.alternative.describe(),
         )
 
     @property
     def epsilon(self) -> float:
-        """Privacy loss of one run, where the notion bounds it."""
+        """Privacy loss of one run, if the notion bounds it."""
         return float(self.notion.epsilon)
 
     @property
@@ -171,17 +167,17 @@ class HistogramTest(Design[Release]):
 
     @property
     def private(self) -> bool:
-        """Always: a test that is not cannot be made."""
+        """True: construction fails for a test that is not private."""
         return True
 
     @cached_property
     def histograms(self) -> Histograms:
-        """The histograms the probabilities belong to."""
+        """The histograms to which the probabilities belong."""
         return Histograms(len(self.null_law), self.n)
 
     @cached_property
     def _extremes(self) -> tuple[Integers, Integers]:
-        """Least and largest numerator among each set of mutual neighbours, where they differ."""
+        """Least and largest numerator of each set of mutual neighbours in which they differ."""
         among = self.numerators[self.histograms.rows]
         low, high = among.min(axis=1), among.max(axis=1)
         return low[low < high], high[low < high]
@@ -191,7 +187,7 @@ class HistogramTest(Design[Release]):
         line = exact_line(self.notion)
         assert line is not None, "made for a curved h"
         low, high = (ends.astype(object) for ends in self._extremes)
-        # All times the denominators of the line: whole numbers.
+        # Everything is multiplied by the line's denominators, so that all numbers are whole.
         common = math.lcm(line.slope.denominator, line.height.denominator)
         top, more = int(line.slope * common), int(line.height * common) * DENOMINATOR
         null_kept = np.all(high * common <= low * top + more)
@@ -265,7 +261,7 @@ class HistogramTest(Design[Release]):
         return self.cells
 
     def check(self, records: Records) -> None:
-        """Type and number; no law is needed."""
+        """Check the type and the number of the records."""
         from privatest.engines.records import check_count, counter  # planning needs no engine
 
         records.check(counter(self.cells))
@@ -280,9 +276,17 @@ class HistogramTest(Design[Release]):
 
     def release(self, draw: Decision, *, simulated: bool = False) -> Release:
         """A release that carries the decision only."""
-        said = None if isinstance(self.notion, Pure) else self.notion.text
-        words: dict[str, Any] = {"simulated": simulated, "privacy": said}
-        return Release(draw, None, None, self.epsilon, self.n, self.name, self.neighbours, **words)
+        return Release(
+            decision=draw,
+            statistic=None,
+            pvalue=None,
+            epsilon=self.epsilon,
+            n=self.n,
+            test=self.name,
+            neighbours=self.neighbours,
+            simulated=simulated,
+            privacy=None if isinstance(self.notion, Pure) else self.notion.text,
+        )
 
     @property
     def chances(self) -> Floats:
@@ -290,7 +294,7 @@ class HistogramTest(Design[Release]):
         return self.numerators / DENOMINATOR
 
     def plot(self, ax: Axes | None = None, *, release: Release | None = None) -> Axes:
-        """Laws of the histogram's log ratio under P and Q, and how probably the test says "null" there."""
+        """Draw the laws of the histogram's log ratio under P and Q, and the probability of "null" there."""
         from privatest import pictures
 
         return pictures.histogram_test(self, ax, release=release)
@@ -305,11 +309,11 @@ class HistogramTest(Design[Release]):
         return [
             Fact("null", self.null, "the null hypothesis P"),
             Fact("alternative", self.alternative, "the alternative Q"),
-            Fact("test", self.name, "where its probabilities come from"),
+            Fact("test", self.name, "method that chose its probabilities"),
             *(
                 [Fact("epsilon", self.epsilon, "privacy loss of one run")]
                 if isinstance(self.notion, Pure)
-                else [Fact("privacy", self.notion.text, "what one run keeps to")]
+                else [Fact("privacy", self.notion.text, "notion that one run meets")]
             ),
             Fact("n", self.n, "records, public"),
             Fact("alpha", Probability(self.alpha), "type I error: alternative under P; exact"),
@@ -387,37 +391,37 @@ def dual_test(distance: Wasserstein) -> HistogramTest:
 
 
 def _integers(values: Any) -> Integers:
-    """A list of whole numbers, and nothing that merely rounds to them."""
+    """An array of a list of integers; refuses numbers that are not integers themselves."""
     if not isinstance(values, list) or not values or any(type(value) is not int for value in values):
         raise InvalidDocument("A list of whole numbers is missing from the test or holds something else.")
     return np.array(values, dtype=np.int64)
 
 
 MOST_VARIABLES = 100_000
-"""A program of this size takes a quarter of a minute to a minute."""
+"""Largest number of variables of a program; it takes a quarter of a minute to a minute."""
 LONGEST_TABLE = 20_000_000
-"""For two classes: a table of n + 1 probabilities that still fits comfortably into memory."""
+"""Largest table of n + 1 probabilities for two classes that fits comfortably into memory."""
 VIOLATION = 1e-9
-"""By how much the last solution may break a curved h."""
+"""Largest violation of a curved h that is accepted."""
 MOST_ROUNDS = 60
 _ELSEWHERE = "Use lower_bound() for what no private test can beat, and design() for one that comes close."
 
 
 @dataclass(frozen=True)
 class Optimum(Described):
-    """The best private test, repaired to exact privacy, and how far from the best that leaves it.
+    """The best private test, repaired to exact privacy, and its distance from the best possible.
 
     Attributes:
-        made: the test; None where its notion is not made of lines, and no table of fractions provably meets it.
-        alpha, beta: its error rates, exact to 1e-12 where there is a test.
-        bound: no private test on n records has a larger advantage; at a level, a larger power.
-        n, privacy: what it was asked for.
+        runnable: the test; None if its notion is not made of lines, so that no table of fractions provably meets it.
+        alpha, beta: its error rates, exact to 1e-12 if there is a test.
+        bound: no private test on n records has a larger advantage (at a level: a larger power).
+        n, privacy: number of records and notion of stability.
         method: "closed form" (two classes of labels), "linear program" or "tangent cuts".
         level: the largest type I error allowed; None: the advantage is the largest.
         null, alternative: short descriptions of P and Q.
     """
 
-    made: HistogramTest | None
+    runnable: HistogramTest | None
     alpha: float
     beta: float
     bound: float
@@ -431,13 +435,13 @@ class Optimum(Described):
     @property
     def test(self) -> HistogramTest:
         """The test itself."""
-        if self.made is None:
+        if self.runnable is None:
             raise InvalidInput(f"{self.privacy} has a curved h, which no table of fractions provably meets. {CURVED}")
-        return self.made
+        return self.runnable
 
     @property
     def epsilon(self) -> float:
-        """The privacy loss, where the notion bounds it."""
+        """The privacy loss, if the notion bounds it."""
         return float(self.privacy.epsilon)
 
     @property
@@ -452,24 +456,24 @@ class Optimum(Described):
 
     @property
     def gap(self) -> float:
-        """What rounding and repair cost: bound - advantage; at a level, bound - power."""
+        """Cost of rounding and repair: bound - advantage (at a level: bound - power)."""
         return self.bound - (self.advantage if self.level is None else self.power)
 
     @property
     def title(self) -> str:
-        """What this is."""
+        """Names the test and its level."""
         at = "" if self.level is None else f" at level {self.level:g}"
         return f"The best private test of {self.null} against {self.alternative}{at}"
 
     def facts(self) -> list[Fact]:
-        """The test's, and how far they are from the best possible."""
-        if self.made is not None:
-            facts = self.made.facts()
+        """The facts of the test, and the bound that no private test exceeds."""
+        if self.runnable is not None:
+            facts = self.runnable.facts()
         else:
             facts = [
                 Fact("null", self.null, "the null hypothesis P"),
                 Fact("alternative", self.alternative, "the alternative Q"),
-                Fact("privacy", self.privacy.text, "what it keeps to"),
+                Fact("privacy", self.privacy.text, "notion that it meets"),
                 Fact("n", self.n, "records, public"),
                 Fact("alpha", Probability(self.alpha), "type I error: alternative under P"),
                 Fact("beta", Probability(self.beta), "type II error: null under Q"),
@@ -480,12 +484,12 @@ class Optimum(Described):
             *facts,
             Fact("level", self.level, "the largest type I error allowed"),
             Fact("bound", self.bound, f"no private test has a larger {most}"),
-            Fact("gap", self.gap, "what rounding and repair cost: the bound less what this test has"),
+            Fact("gap", self.gap, f"cost of rounding and repair: bound less {most}"),
             Fact("method", self.method),
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """That of :attr:`test`."""
+        """Draw :attr:`test`."""
         return self.test.plot(ax)
 
     def to_dict(self) -> dict[str, Any]:
@@ -515,8 +519,8 @@ def optimum(
         null, alternative: P and Q.
         epsilon, privacy: the notion of stability: ``epsilon=1`` is ``privacy="pure(1)"``.
         n: number of records.
-        alpha: the largest type I error allowed: the power is the largest then, as Neyman and Pearson ask. None: the
-            advantage is.
+        alpha: the largest type I error allowed; the power is then maximised, as by Neyman and Pearson. None: the
+            advantage is maximised.
 
     >>> optimum([0.6, 0.4], [0.4, 0.6], epsilon=1, n=29)
     Optimum(advantage=0.677428013, n=29, epsilon=1, method='closed form', gap=...)
@@ -529,26 +533,36 @@ def optimum(
     pair = make_pair(null, alternative)
     classes = merge(pair, _ELSEWHERE)
     line = exact_line(notion)
-    names = pair.null.describe(), pair.alternative.describe()
+    described: dict[str, Any] = {
+        "n": n,
+        "privacy": notion,
+        "level": level,
+        "null": pair.null.describe(),
+        "alternative": pair.alternative.describe(),
+    }
     if classes.count == 2:
         _refuse(n + 1, LONGEST_TABLE, f"n={n} records of two classes need a table of {n + 1} probabilities")
         problem = Chains(n, float(classes.p[1]), float(classes.q[1]), notion)
         bound, at = _two_points(problem, level)
+        method = "closed form"
         if line is None:
-            return Optimum(None, *problem.errors(at), bound, n, notion, "closed form", level, *names)
-        numerators, method = _staircase(problem, at, line, level), "closed form"
+            errors = problem.errors(at)
+        else:
+            numerators = _staircase(problem, at, line, level)
     else:
         program = Program(classes, notion, n, level)
-        found, bound = program.solved()
-        method = "linear program" if line is not None else "tangent cuts"
+        g, bound = program.solved()
+        method = "tangent cuts" if line is None else "linear program"
         if line is None:
-            g = program.kept(found)
-            laws = program.laws
-            errors = float(laws[0] @ (1 - g)), float(laws[1] @ g)
-            return Optimum(None, *errors, bound, n, notion, method, level, *names)
-        numerators = _repaired(found, program, line)
-    test = HistogramTest.of_pair(pair, classes, numerators, notion, n, "optimum")
-    return Optimum(test, test.alpha, test.beta, bound, n, notion, method, level, *names)
+            g = program.kept(g)
+            errors = float(program.laws[0] @ (1 - g)), float(program.laws[1] @ g)
+        else:
+            numerators = _repaired(g, program, line)
+    test = None
+    if line is not None:
+        test = HistogramTest.of_pair(pair, classes, numerators, notion, n, "optimum")
+        errors = test.alpha, test.beta
+    return Optimum(runnable=test, alpha=errors[0], beta=errors[1], bound=bound, method=method, **described)
 
 
 def optimum_sample_size(
@@ -561,9 +575,7 @@ def optimum_sample_size(
     alpha: float | None = None,
     beta: float | None = None,
 ) -> int:
-    """The smallest n at which some private test meets the goal, which is that of ``lower_bound``.
-
-    More records never hurt the best test.
+    """The smallest n at which some private test meets the goal; so does the best test on any larger n.
 
     Args:
         null, alternative, epsilon, privacy: as for :func:`privatest.optimum`.
@@ -578,30 +590,18 @@ def optimum_sample_size(
     pair = make_pair(null, alternative)
     classes = merge(pair, _ELSEWHERE)
     first = records_bound(pair, notion, goal)
-    if classes.count == 2:  # the bound is exact there
+    if classes.count == 2:  # the bound is exact
         return first
     target = goal.advantage if goal.advantage is not None else 1 - (goal.beta or 0.0)
-    return _smallest(lambda n: Program(classes, notion, n, goal.alpha).reaches(target), first)
-
-
-def _smallest(reaches: Callable[[int], bool], first: int) -> int:
-    """The smallest n >= first that reaches. Invariant: not reached at low, reached at high."""
-    low, step = first - 1, 1
-    while not reaches(low + step):
-        low, step = low + step, 2 * step
-    high = low + step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reaches(middle) else (middle, high)
-    return high
+    return numbers.first_true(lambda n: Program(classes, notion, n, goal.alpha).reaches(target), first)
 
 
 def _two_points(problem: Chains, level: float | None) -> tuple[float, float]:
-    """The best value and its threshold, in the rungs of the problem's chains."""
+    """The best value and its threshold, in rungs of the problem's chains."""
     if level is not None:
         beta, at = problem.beta_at(level)
         return 1 - beta, at
-    if isinstance(problem.notion, Pure):  # however many records
+    if isinstance(problem.notion, Pure):  # quick for any number of records
         value, threshold = TwoPoint(problem.n, problem.x, problem.y, problem.notion.epsilon).best()
         return value, float(threshold)
     return problem.best()
@@ -610,26 +610,26 @@ def _two_points(problem: Chains, level: float | None) -> tuple[float, float]:
 def _staircase(problem: Chains, at: float, line: Line, level: float | None) -> Integers:
     """The chain through its start, for N = n, ..., 0 records of the second class, rounded so that it stays private.
 
-    From the start outwards each number is the least, or the most, that the last one allows. At a level the start is
-    rounded up until the type I error is at most that.
+    From the start outwards each number is the least, or the largest, that the last one allows. At a level the start
+    is increased until the type I error is at most the level.
     """
     n = problem.n
     count, (p, _) = problem.start(at)
     start = round(p * DENOMINATOR)
-    if isinstance(problem.notion, Pure) and level is None:  # the middle step itself, 1/(1 + E): no double is rounded
+    if isinstance(problem.notion, Pure) and level is None:  # the middle step 1/(1 + E) exactly, without doubles
         top, bottom = line.slope.numerator, line.slope.denominator
         start = -(-DENOMINATOR * bottom // (top + bottom)) if p < 0.5 else DENOMINATOR * top // (top + bottom)
-    found = _chain(n, count, start, line)
+    numerators = _chain(n, count, start, line)
     if level is not None:
         law = Histograms(2, n).law(np.array([1 - problem.x, problem.x]))
-        while start < DENOMINATOR and math.fsum((law * ((DENOMINATOR - found) / DENOMINATOR)).tolist()) > level:
+        while start < DENOMINATOR and math.fsum((law * ((DENOMINATOR - numerators) / DENOMINATOR)).tolist()) > level:
             start = min(start + max(DENOMINATOR >> 44, 1), DENOMINATOR)
-            found = _chain(n, count, start, line)
-    return found
+            numerators = _chain(n, count, start, line)
+    return numerators
 
 
 def _chain(n: int, count: int, start: int, line: Line) -> Integers:
-    """Numerators for N = n, ..., 0: ``start`` at N = count, which need not lie between them, and all that allows."""
+    """Numerators for N = n, ..., 0: ``start`` at N = count, which may lie outside, and the extremes that it allows."""
     up, down = [start], [start]
     while len(up) <= n - count and (more := line.most(up[-1], DENOMINATOR)) != up[-1]:
         up.append(more)
@@ -647,7 +647,7 @@ def _refuse(size: int, most: int, what: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The program of the best test on n records; with a level, of the most powerful one."""
+    """The program of the best test on n records; at a level, of the most powerful test."""
 
     classes: Classes
     notion: Notion
@@ -656,31 +656,26 @@ class Program:
 
     @cached_property
     def histograms(self) -> Histograms:
-        """Of the variables."""
+        """The histograms, one for each variable."""
         k, n = self.classes.count, self.n
-        rows = math.comb(n + k - 2, k - 1)
-        found = Histograms(k, n)
-        _refuse(
-            found.count,
-            MOST_VARIABLES,
-            f"n={n} records of {k} classes need a linear program of {found.count} variables and "
-            f"{(k + 1) * rows} constraints",
-        )
-        return found
+        variables, constraints = Histograms(k, n).count, (k + 1) * math.comb(n + k - 2, k - 1)
+        program = f"a linear program of {variables} variables and {constraints} constraints"
+        _refuse(variables, MOST_VARIABLES, f"n={n} records of {k} classes need {program}")
+        return Histograms(k, n)
 
     @cached_property
     def laws(self) -> tuple[Floats, Floats]:
-        """Of the histograms, under P and under Q."""
+        """Laws of the histograms under P and under Q."""
         return self.histograms.law(self.classes.p), self.histograms.law(self.classes.q)
 
     @property
     def gain(self) -> Floats:
-        """What g is worth, but for a constant."""
+        """Coefficients of g in the objective."""
         return self.laws[0] - self.laws[1] if self.level is None else -self.laws[1]
 
     @property
     def constant(self) -> float:
-        """That constant."""
+        """Constant term of the objective."""
         return 0.0 if self.level is None else 1.0
 
     @cached_property
@@ -690,31 +685,31 @@ class Program:
         return rows[:, 0], rows[:, -1]
 
     def solved(self, target: float | None = None) -> tuple[Floats, float]:
-        """An optimal g up to the solver's tolerance, and an upper bound on what every private test achieves.
+        """An optimal g up to the solver's tolerance, and an upper bound on the value of every private test.
 
-        Where h is curved, no cuts are added once the bound is below ``target``, or g, made private, reaches it.
+        If h is curved, no cuts are added once the bound is below ``target``, or g, made private, reaches it.
         """
         line = _float_line(self.notion)
         if line is not None:
-            found, bound = self._solved_under(_Cuts.everywhere(self, [line]))
-            return found, bound + self.constant
+            g, bound = self._solved_under(_Cuts.everywhere(self, [line]))
+            return g, bound + self.constant
         cuts = _Cuts.everywhere(self, [_tangent(self.notion, p) for p in _first_points(self.notion)])
         for _ in range(MOST_ROUNDS):
-            found, bound = self._solved_under(cuts)
-            excess = self._excess(found)
-            value, most = self._value(self.kept(found, excess)), bound + self.constant
+            g, bound = self._solved_under(cuts)
+            excess = self._excess(g)
+            value, most = self._value(self.kept(g, excess)), bound + self.constant
             done = most - value <= VIOLATION or float(excess.max(initial=0.0)) <= VIOLATION
             if done or (target is not None and (most < target or value >= target)):
-                return found, most
-            cuts = cuts.more(self, np.flatnonzero(excess > VIOLATION / 2), found)
+                return g, most
+            cuts = cuts.more(self, np.flatnonzero(excess > VIOLATION / 2), g)
         raise PrivatestError(f"The program of n={self.n} records was not solved to {VIOLATION:g}. Use a smaller n.")
 
     def reaches(self, target: float) -> bool:
-        """Whether some private test is worth that much."""
+        """Whether some private test has at least this value."""
         return self.solved(target)[1] >= target
 
     def _solved_under(self, cuts: _Cuts) -> tuple[Floats, float]:
-        """The best g that keeps these inequalities, and its value: a linear program."""
+        """The best g under these inequalities and an upper bound on its value, by a linear program."""
         from scipy import sparse
 
         histograms, rows = self.histograms, self.histograms.rows
@@ -734,19 +729,16 @@ class Program:
         return solved_program(self.gain, matrix, limit)
 
     def _excess(self, g: Floats) -> Floats:
-        """By how much each set of neighbours breaks h."""
-        low, high = g[self.ends[0]], g[self.ends[1]]
-        known: dict[float, float] = {}
-        for value in low.tolist():
-            if value not in known:
-                known[value] = self.notion.step(value, 1 - value)[0]
-        return np.asarray(high - np.array([known[value] for value in low.tolist()]))
+        """The violation of h by each set of neighbours."""
+        values, place = np.unique(g[self.ends[0]], return_inverse=True)
+        steps = np.array([self.notion.step(value, 1 - value)[0] for value in values.tolist()])
+        return np.asarray(g[self.ends[1]] - steps[place])
 
     def _value(self, g: Floats) -> float:
         return float(self.gain @ g) + self.constant
 
     def kept(self, g: Floats, excess: Floats | None = None) -> Floats:
-        """A test next to g, which breaks h by so much, that does not.
+        """A private test close to g, which violates h by ``excess``.
 
         Shrinking towards 1/2 by a share s leaves of a violation v at most (1 - s) v - s (h(1/2) - 1/2): h is concave.
         """
@@ -759,7 +751,7 @@ class Program:
 
 
 def shrunk(program: Program, g: Floats, share: float) -> Floats:
-    """g moved towards 1/2 by a share; at a level it is mixed with "always null" first, for its type I error to stay."""
+    """g moved towards 1/2 by a share; at a level it is first mixed with "always null", to preserve its type I error."""
     if program.level is not None:
         alpha = float(program.laws[0] @ (1 - g))
         allowed = max(program.level - share / 2 - 1e-13, 0.0) / (1 - share)
@@ -770,7 +762,7 @@ def shrunk(program: Program, g: Floats, share: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Cuts:
-    """Inequalities a g(high) + b g(low) <= c, one a row."""
+    """Inequalities a g(high) + b g(low) <= c, one in each row."""
 
     high: Integers
     low: Integers
@@ -780,18 +772,18 @@ class _Cuts:
 
     @classmethod
     def everywhere(cls, program: Program, lines: list[tuple[float, float]]) -> _Cuts:
-        """Each line, and its mirror image, for every set of neighbours."""
+        """The inequalities of each line and its mirror image, for every set of neighbours."""
         low, high = program.ends
-        made = [
-            cls._of_lines(low, high, np.full(len(low), slope), np.full(len(low), height)) for slope, height in lines
-        ]
-        return cls._joined(made)
+        size = len(low)
+        return cls._joined(
+            [cls._of_lines(low, high, np.full(size, slope), np.full(size, height)) for slope, height in lines]
+        )
 
     @classmethod
     def _of_lines(cls, low: Integers, high: Integers, slope: Floats, height: Floats) -> _Cuts:
         """high <= slope low + height and 1 - low <= slope (1 - high) + height.
 
-        A row of large entries is divided: the same inequality, better scaled.
+        A row with large entries is divided by them: the same inequality, better scaled.
         """
         scale = np.maximum(slope / LARGEST_ENTRY, 1.0)
         one, by = np.ones(len(low)) / scale, slope / scale
@@ -808,21 +800,17 @@ class _Cuts:
         return cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
 
     def more(self, program: Program, broken: Integers, g: Floats) -> _Cuts:
-        """With a tangent where each of these sets of neighbours broke h."""
+        """These cuts, and a tangent for each of these sets of neighbours at the point where it violates h."""
         low, high = program.ends[0][broken], program.ends[1][broken]
-        known: dict[float, tuple[float, float]] = {}
-        for value in g[low].tolist():
-            at = min(max(value, LEAST_POINT), 1 - LEAST_POINT)
-            if value not in known:
-                known[value] = _tangent(program.notion, at)
-        lines = np.array([known[value] for value in g[low].tolist()])
+        points, place = np.unique(np.clip(g[low], LEAST_POINT, 1 - LEAST_POINT), return_inverse=True)
+        lines = np.array([_tangent(program.notion, point) for point in points.tolist()])[place]
         return self._joined([self, self._of_lines(low, high, lines[:, 0], lines[:, 1])])
 
 
 LARGEST_ENTRY = 1e3
-"""Of a row: the solver's tolerance is that of the row."""
+"""Largest entry of a row, as the solver's tolerance is that of the whole row."""
 LEAST_POINT = 1e-12
-"""Where an h that is steep at 0 is touched at the latest."""
+"""The smallest point of contact with an h that is steep at 0."""
 
 
 def _tangent(notion: Notion, p: float) -> tuple[float, float]:
@@ -832,29 +820,29 @@ def _tangent(notion: Notion, p: float) -> tuple[float, float]:
 
 
 def _float_line(notion: Notion) -> tuple[float, float] | None:
-    """Slope and height of the one line of a notion that is made of lines."""
+    """Slope and height of the line of a notion that is made of lines; else None."""
     if isinstance(notion, Pure | Approx):
         return math.exp(min(notion.epsilon, 300.0)), float(notion.delta) if isinstance(notion, Approx) else 0.0
     return (1.0, float(notion.eta)) if isinstance(notion, Tv) else None
 
 
 def _first_points(notion: Notion) -> list[float]:
-    """Where h is touched first: with the mirror images these cover it."""
+    """The first points of contact with h; with their mirror images they cover it."""
     low = notion.balanced[0]
     return [low, low / 3, low / 30, low / 1000]
 
 
-def _repaired(found: Floats, program: Program, line: Line) -> Integers:
-    """A feasible g next to a nearly feasible one, in units of 1/DENOMINATOR.
+def _repaired(g: Floats, program: Program, line: Line) -> Integers:
+    """A private test close to g, which is nearly private, in units of 1/DENOMINATOR.
 
     Shrinking towards 1/2 by a share s leaves of a violation v at most (1 - s) v - s ((E - 1)/2 + delta). So with v the
     largest violation, rounding included, s = v/((E - 1)/2 + delta + v) is enough.
     """
-    among = found[program.histograms.rows]
+    among = g[program.histograms.rows]
     low, high = among.min(axis=1), among.max(axis=1)
-    e, height = float(min(line.slope, Fraction(10**30))), float(line.height)  # more would overflow, and changes nothing
+    e, height = float(min(line.slope, Fraction(10**30))), float(line.height)  # a larger slope changes nothing
     violation = max(float(np.max(high - e * low - height)), float(np.max(e * high - low)) - (e - 1) - height, 0.0)
     # Rounding to the lattice and the doubles above move each side by at most this.
     violation += (1 + e) * (1.0 / DENOMINATOR + 4e-16)
     share = violation / ((e - 1) / 2 + height + violation)
-    return np.rint(shrunk(program, found, share) * DENOMINATOR).astype(np.int64)
+    return np.rint(shrunk(program, g, share) * DENOMINATOR).astype(np.int64)

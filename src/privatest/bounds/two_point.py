@@ -16,7 +16,7 @@ For any notion of stability the same holds with the chains g(k + 1) = h(g(k)) in
 (``privacy/chain.py``): :class:`Chains`. No private test f that is below a chain g at k, f(k) <= g(k), is above it at
 k + 1; so f - g changes its sign at most once, from above to below. The ratio of the counts' laws increases; so a
 test whose type I error is no larger than the chain's has no smaller type II error. Hence the errors of all chains lie
-on a convex curve, below which no private test comes; a few of its points enclose it.
+on a convex curve, below which no private test lies; a few of its points enclose it.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class TwoPoint:
 
     @cached_property
     def _windows(self) -> tuple[tuple[int, Floats], tuple[int, Floats]]:
-        """First count and probabilities, under P and under Q, of all counts that matter."""
+        """First count and probabilities of the counts that matter, under P and under Q."""
         return binomial(self.n, self.x, self.reach), binomial(self.n, self.y, self.reach)
 
     @cached_property
     def thresholds(self) -> Integers:
-        """Every j near the counts of P or of Q; what lies between the two is :attr:`gap`'s business."""
+        """Every j near the counts under P or under Q; those between the two are covered by :attr:`gap`."""
         pieces = [np.arange(lo - 1, lo + len(law) + 1) for lo, law in self._windows]
         return np.unique(np.concatenate(pieces))
 
@@ -71,12 +71,11 @@ class TwoPoint:
     def missed(self, alpha: float) -> float:
         """The least type II error of a test whose type I error is at most alpha, in (0, 1).
 
-        Between two whole thresholds both errors are lines; below all counts the first falls by e^-eps from one to the
-        next.
+        Between two whole thresholds both errors are linear; below all counts the type I error falls by e^-eps a step.
         """
         j, alphas = self.thresholds, self.rates[0]
         place = int(np.searchsorted(alphas, alpha, side="right"))
-        if place == len(j):  # nor is it more beyond all counts
+        if place == len(j):  # at no threshold is the type I error larger
             return 0.0
         last = int(j[place])
         first = int(j[place - 1]) if place else last - math.ceil(math.log(alphas[0] / alpha) / self.epsilon) - 1
@@ -111,7 +110,7 @@ class TwoPoint:
         top = int(np.argmin(alphas + betas))
         value, threshold = 1.0 - float(alphas[top] + betas[top]), int(self.thresholds[top])
         if 1.0 - self.gap > value:
-            # equal errors in the middle of the gap, as nearly as whole numbers allow
+            # The threshold in the gap at which both errors are as equal as whole numbers allow.
             middle = self._middle_of_gap()
             around = np.arange(middle - 1, middle + 2)
             alphas, betas = self._rates(around)
@@ -131,7 +130,7 @@ class TwoPoint:
 
     @cached_property
     def turns(self) -> Floats:
-        """log Pr_P[N + G = j]/Pr_Q[N + G = j] for the steps between thresholds, which never decreases."""
+        """log Pr_P[N + G = j]/Pr_Q[N + G = j] at the steps between thresholds, which never decreases."""
         laws = [counts.noisy_log_pmf(self.thresholds[1:]) for counts in self._counts]
         return np.maximum.accumulate(laws[0] - laws[1])
 
@@ -181,29 +180,32 @@ class _Counts:
         return np.where(j < self.first, before, np.where(j > self.last, mass[-1] - rest, inside))
 
     def noisy_log_pmf(self, j: Integers) -> Floats:
-        """log Pr[N + G = j], but for a constant, with small relative error far out too: no differences are taken."""
+        """log Pr[N + G = j] up to a constant; far out it is accurate too, as no differences are taken."""
         at = np.clip(j - self.first, 0, len(self.law) - 1)
-        # Each count is reached from below, from above, or is already there (once, not twice).
+        # Each N is below j, above j or equal to it; the last counts once.
         inside = np.maximum(self.below[at] + self.above[at] - self.law[at], 1e-300)
         away = np.maximum(np.maximum(self.first - j, j - self.last), 0)
         return np.asarray(np.log(inside) - self.epsilon * away)
 
 
 FINE = 16
-"""Rungs to a record where h is curved."""
+"""Number of rungs per record if h is curved."""
 SMALLEST = 1e-15
-"""An error rate below this counts as none."""
+"""A smaller error rate counts as 0."""
 NOISY = 1e-9
-"""Sums by transforms are not accurate below this."""
+"""Smaller sums by transforms are not accurate."""
 DIRECTLY = 1 << 23
+"""With at most so many products sums are computed directly, which is accurate, and else by transforms."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """One error rate of all chains that a ladder's rungs give, by the rung of the threshold, from ``first`` on.
+    """One error rate of all chains of a ladder, by the rung of the threshold.
 
     Attributes:
-        accurate: whether small rates are accurate relative to themselves.
+        first: rung of the first value.
+        values: the error rates.
+        accurate: whether small rates have a small relative error.
     """
 
     first: int
@@ -215,8 +217,8 @@ class Rates:
 class Chains:
     """n records of a two-point domain under any notion: the point that speaks for P has rate x under P, y <= x under Q.
 
-    A threshold is a number of rungs J, not always whole: the test says "null" of N records with probability F at the
-    rung N * fine - J.
+    A threshold is a number of rungs J, not always whole: for N records at that point the test says "null" with
+    probability F at the rung N * fine - J.
     """
 
     n: int
@@ -228,7 +230,7 @@ class Chains:
 
     @property
     def ladder(self) -> Ladder:
-        """Of the notion."""
+        """The ladder of the notion."""
         return make_ladder(self.notion, self.fine)
 
     @cached_property
@@ -237,7 +239,7 @@ class Chains:
 
     @cached_property
     def rates(self) -> tuple[Rates, Rates]:
-        """Type I errors, which rise with the threshold from 0 to 1, and type II errors, which fall from 1 to 0."""
+        """Type I errors, which increase with the threshold from 0 to 1, and type II errors, which decrease to 0."""
         ladder = self.ladder
         (first, p), (other, q) = self._windows
         falling = _means(ladder, -(other + len(q) - 1), q[::-1])  # mirrored: F(rung) = 1 - F(fine - rung)
@@ -246,13 +248,13 @@ class Chains:
 
     @cached_property
     def outlines(self) -> tuple[tuple[int, Floats, Floats], tuple[Floats, Floats]]:
-        """First rung and errors at the rungs; and the corners of a polygon that the curve of errors is not below."""
+        """First rung and both errors at the rungs; corners of a polygon that lies nowhere above the curve of errors."""
         alphas, betas = self.rates
         first, a, b = _both_errors(alphas, betas, 0)
         return (first, a, b), corners(self, 0)
 
     def bounds(self) -> tuple[float, float]:
-        """The largest advantage lies between these; they are equal where h is made of lines."""
+        """A lower and an upper bound on the largest advantage; they are equal if h is made of lines."""
         (_, a, b), (c, d) = self.outlines
         return 1.0 - float((a + b).min()), 1.0 - float((c + d).min())
 
@@ -272,7 +274,7 @@ class Chains:
         return (refined, float(found.x)) if refined > value else (value, at)
 
     def beta_bounds(self, level: float) -> tuple[float, float]:
-        """The least type II error at a type I error of at most ``level`` lies between these."""
+        """A lower and an upper bound on the least type II error at a type I error of at most ``level``."""
         (_, a, b), (c, d) = self.outlines
         return float(np.interp(level, c, d)), float(np.interp(level, a, b))
 
@@ -280,7 +282,7 @@ class Chains:
         """The least type II error at a type I error of at most ``level``, and its threshold."""
         (first, a, _), _ = self.outlines
         place = int(np.searchsorted(a, level, side="right")) - 1
-        if place >= len(a) - 1:  # no errors of the second kind are left
+        if place >= len(a) - 1:  # the type II error is 0
             return 0.0, float(first + len(a) - 1)
         from scipy import optimize  # start-up: a plan of a pure test needs none
 
@@ -301,7 +303,7 @@ class Chains:
         return count, ladder.between(whole, rung - whole)
 
     def errors(self, threshold: float) -> tuple[float, float]:
-        """Type I and type II error of one chain, walked from its start both ways."""
+        """Type I and type II error of one chain, followed from its start in both directions."""
         count, (p, rest) = self.start(threshold)
         up, down = np.array(chain(self.notion, p, rest)), np.array(chain(self.notion, rest, p))
         found = []
@@ -316,14 +318,14 @@ class Chains:
 
 
 def corners(problem: Chains, certain: int) -> tuple[Floats, Floats]:
-    """A polygon that the errors are not below, where so many more records are certain: "+" under P and "-" under Q."""
+    """A polygon nowhere above the errors, if ``certain`` more records are "+" under P and "-" under Q."""
     alphas, betas = problem.rates
     _, a, b = _both_errors(alphas, betas, certain * problem.ladder.fine)
     return outline(a, b, straight=is_straight(problem.notion), accurate=alphas.accurate)
 
 
 def _means(ladder: Ladder, first: int, law: Floats) -> Rates:
-    """The mean of 1 - F at the rung N * fine - J, for N from ``first`` on of this law: by J, where it is not 0 or 1."""
+    """The mean of 1 - F at the rung N * fine - J for every J at which it is neither 0 nor 1; N - first has this law."""
     fine, reach = ladder.fine, ladder.records + 1
     low, high = first - reach, first + len(law) - 1 + reach
     size = high - low + 1
@@ -338,16 +340,17 @@ def _means(ladder: Ladder, first: int, law: Floats) -> Rates:
             length = 1 << (len(row) - 1).bit_length()
             product = np.fft.rfft(row, length) * np.conj(np.fft.rfft(law, length))
             means = np.maximum(np.fft.irfft(product, length)[:size] - SMALLEST, 0.0)
-        # J = j * fine - rung rises with j and falls with the rung.
+        # J = j * fine - rung increases with j and decreases with the rung.
         found[:, fine - 1 - rung] = means[::-1]
     return Rates(low * fine - fine + 1, found.ravel(), accurate)
 
 
 def _both_errors(alphas: Rates, betas: Rates, later: int) -> tuple[int, Floats, Floats]:
-    """First rung and both errors where both are more than nothing, and one rung to either side.
+    """First rung and both errors at the rungs where both are positive, and at one more rung on either side.
 
     Args:
-        later: rungs by which the type I errors come later: those of records that are certain under either hypothesis.
+        later: number of rungs by which the type I errors are shifted, for records that are certain under either
+            hypothesis.
     """
     first = alphas.first + later + int(np.searchsorted(alphas.values, SMALLEST, side="right")) - 1
     last = betas.first + len(betas.values) - int(np.searchsorted(betas.values[::-1], SMALLEST, side="right"))
@@ -361,12 +364,12 @@ def _both_errors(alphas: Rates, betas: Rates, later: int) -> tuple[int, Floats, 
 
 
 def outline(a: Floats, b: Floats, *, straight: bool, accurate: bool = True) -> tuple[Floats, Floats]:
-    """Corners of a polygon that a convex falling curve through the points (a, b) is not below.
+    """Corners of a polygon that lies nowhere above a convex decreasing curve through the points (a, b).
 
     Guarantees: the corners are in convex position.
 
-    Between two points the curve is above both neighbouring chords, prolonged: a corner is where they meet. Where
-    rounding would matter it is the corner of the box instead. Where h is made of lines the points are the corners.
+    Between two points the curve is above both neighbouring chords, extended: a corner is where these meet. If
+    rounding would matter it is the corner of the box instead. If h is made of lines the points are the corners.
     """
     if straight or len(a) < 2:
         return a, b
@@ -388,9 +391,9 @@ def outline(a: Floats, b: Floats, *, straight: bool, accurate: bool = True) -> t
 
 
 def _hull(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The points that are not above the straight line between two others, for a increasing.
+    """The points that are not above the straight line between two others, for increasing ``a``.
 
-    Every other point is looked at at a time, so that the two beside it stay: of points that rounding cannot tell apart
+    Each round examines every other point, so that its two neighbours stay: of points that agree up to rounding
     one is left.
     """
     unchanged, odd = 0, 1

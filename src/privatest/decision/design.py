@@ -45,7 +45,7 @@ from privatest.decision.run import check_better_than_a_coin
 from privatest.decision.tuning import Tuner, make_tuner, rough_clamp, tuning_size
 from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.laws.curves import Curves
-from privatest.laws.fourier import doubling_panels, quick_log_transforms, side_lobes, sum_laws
+from privatest.laws.fourier import QUICK_RADIUS, doubling_panels, log_transform, side_lobes, sum_laws
 from privatest.laws.total import chernoff_windows
 from privatest.numbers import Floats, Integers, Number, dot, row_dots
 from privatest.privacy import Noise, NoNoise, Pure
@@ -106,7 +106,7 @@ def sure_advantages(
         return unknown
     t, weights = nodes
     shared = coarse.characteristic(t) * (weights / (2 * math.pi * np.sin(t / 2)))
-    transforms = quick_log_transforms(steps, laws, t)
+    transforms = [log_transform(steps, law, 1j * t, radius=QUICK_RADIUS) for law in laws]
     if cutoffs is None:
         offset = float(first.best_offset()[0])
         sizes = np.sqrt(np.array(counts) * max(first._variances) + coarse.variance)

@@ -1,16 +1,16 @@
-r"""What blocks of records around a change say: laws of their noisy totals, and of the place their bits point to.
+r"""Laws of noisy totals as arrays of probabilities, where all values are needed at once.
 
-The total of a block of B records, r of the old regime and the rest of the new one, has the law
+:class:`BlockLaws`: blocks of records around a change. The total of a block of B records, r of the old regime and the
+rest of the new one, has the law
 
 .. math:: \text{law}_r = p^{*r} * q^{*(B - r)} * \text{noise}
 
-by one FFT on a window that holds all but 1e-10 of every law; what lies beyond belongs to the outermost bins.
+by one FFT on a window that holds all but 1e-10 of every law; the mass beyond belongs to the outermost bins.
+:func:`first_argmin_law` is the law of the place to which the blocks' bits point.
 
-Two noisy counts of successes, each in a group of its own: laws of their sum and of their difference.
-
-A noisy count is :math:`T = m X + N`, X binomial and N noise on the integers, in units of 1/m of a record. Both groups'
-laws are arrays of probabilities, so that :math:`\Pr[w_b T_b + w_a T_a \ge v]` is one sum: over the values of the one,
-the tail of the other. All comparisons of totals are comparisons of integers.
+:class:`NoisyCount`: a noisy count of successes :math:`T = m X + N`, X binomial and N noise on the integers, in units
+of 1/m of a record. For two groups :math:`\Pr[w_b T_b + w_a T_a \ge v]` is one sum, over the values of one count, of
+tails of the other (:func:`upper_tail`). All comparisons of totals are comparisons of integers.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from typing import Any
 import numpy as np
 
 from privatest.errors import Infeasible
-from privatest.laws.fourier import Complexes, sum_laws
+from privatest.laws.fourier import Complexes, convolution, sum_laws
 from privatest.numbers import Floats, Integers, clipped
 from privatest.privacy import Noise
 
-# A noise beyond its window has mass e^-25 = 1.4e-11 at most, or about; a sum beyond 7.5 deviations as little.
+# Noise is beyond its window with probability about e^-25 = 1.4e-11; a sum is beyond 7.5 deviations as rarely.
 _NOISE_REACH = 25.0
 _SUM_REACH = 7.5
 MOST_TOTALS = 1 << 25
-"""Values of a block's noisy total: a quarter of a gigabyte for each of a few tables."""
-# Bins of 1/24 of a deviation lose nothing that could be seen in a likelihood.
+"""Largest number of values of a block's noisy total: a quarter of a gigabyte for each of a few tables."""
+# Bins of 1/24 of a deviation change no likelihood visibly.
 _BINS_PER_DEVIATION = 24
-# The transforms' rounding is near 1e-17; likelihoods below this floor are not told apart.
+# The transforms' rounding is near 1e-17; smaller likelihoods count as this floor.
 _FLOOR = 1e-15
-# Of a uniform number, for drawing: few of so many cells hold the end of a bin.
+# Cells of a uniform number for sampling: so many that few hold the end of a bin.
 _CELLS = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreLaw:
-    """What a record's integer score does under P and under Q, and its width."""
+    """The law of a record's integer score under P and under Q, and the score's width."""
 
     support: Integers
     p: Floats
@@ -52,18 +52,18 @@ class ScoreLaw:
 
     @cached_property
     def means(self) -> tuple[float, float]:
-        """Under P, under Q."""
+        """Mean score under P and under Q."""
         return float(self.p @ self.support), float(self.q @ self.support)
 
     @cached_property
     def variances(self) -> tuple[float, float]:
-        """Under P, under Q."""
+        """Variance of the score under P and under Q."""
         p, q = (float(law @ (self.support - m) ** 2) for law, m in zip((self.p, self.q), self.means, strict=True))
         return p, q
 
     @property
     def gap(self) -> float:
-        """How much more a record scores under P, in widths."""
+        """Difference of the mean scores under P and under Q, in widths."""
         return (self.means[0] - self.means[1]) / self.width
 
 
@@ -72,9 +72,9 @@ class BlockLaws:
     """Binned laws of floor(S + N), S the total of a block of ``block`` records of which the first ``olds[i]`` are old.
 
     Attributes:
-        first: the smallest floor(S + N) of the second bin; what is below belongs to the first bin.
-        bin_width: how many lattice values a bin holds.
-        laws: one row for each of ``olds``: probabilities of the bins.
+        first: the smallest floor(S + N) of the second bin; all smaller values belong to the first bin.
+        bin_width: number of lattice values in a bin.
+        laws: probabilities of the bins, one row for each of ``olds``.
     """
 
     block: int
@@ -87,7 +87,7 @@ class BlockLaws:
     def of(
         cls, law: ScoreLaw, noise: Noise | None, block: int, olds: Sequence[int], *, bin_width: int | None = None
     ) -> BlockLaws:
-        """The laws for these numbers of old records, in bins of this width; None: as fine as a likelihood needs."""
+        """The laws for these numbers of old records, in bins of this width (None: as fine as a likelihood needs)."""
         low, high, deviation = _window(law, noise, block)
         if high - low >= MOST_TOTALS:
             raise Infeasible(
@@ -110,7 +110,7 @@ class BlockLaws:
 
     @property
     def count(self) -> int:
-        """How many bins there are."""
+        """Number of bins."""
         return int(self.laws.shape[1])
 
     @property
@@ -119,14 +119,13 @@ class BlockLaws:
         return self.first - 1 + np.arange(self.count, dtype=np.int64)
 
     def bins(self, totals: Integers, doubled_noise: Integers) -> Integers:
-        """The bins of exact totals plus noise; ``doubled_noise`` is twice the noise. Exact integers throughout."""
+        """The bins of exact totals plus noise, in exact integers; ``doubled_noise`` is twice the noise."""
         floors = totals + (doubled_noise >> 1)
-        found: Integers = np.clip((floors - self.first) // self.bin_width + 1, 0, self.count - 1)
-        return found
+        return np.asarray(np.clip((floors - self.first) // self.bin_width + 1, 0, self.count - 1))
 
     @cached_property
     def log_laws(self) -> Floats:
-        """Log-likelihoods, floored."""
+        """Logarithms of the laws, with a floor."""
         return np.log(np.maximum(self.laws, _FLOOR / self.count))
 
     @cached_property
@@ -137,28 +136,28 @@ class BlockLaws:
 
     @cached_property
     def _guides(self) -> Integers:
-        """For each law the bins of the multiples of 1/_CELLS, 1 included."""
+        """For each law, the bins of the multiples of 1/_CELLS, up to 1."""
         grid = np.arange(_CELLS + 1) / _CELLS
         return np.array([np.searchsorted(cdf, grid, side="right") for cdf in self._cdfs])
 
     def sample(self, row: int, shape: tuple[int, ...], rng: np.random.Generator) -> Integers:
-        """Bins drawn from one of the laws: for simulations of this public law only."""
+        """Bins drawn from one of the laws, which are public: for simulations only."""
         uniform = rng.random(shape).ravel()
         guide = self._guides[row]
         cell = (uniform * _CELLS).astype(np.intp)  # exact, as _CELLS is a power of 2
         found: Integers = guide[cell]
-        # Where both ends of a cell have one bin, so has all between; else it is searched for.
+        # If both ends of a cell lie in one bin, so does all between; else the bin is searched for.
         unsettled = np.flatnonzero((guide[:-1] != guide[1:])[cell])
         found[unsettled] = np.searchsorted(self._cdfs[row], uniform[unsettled], side="right")
         return found.reshape(shape)
 
     def affinity(self, row: int, other: int) -> float:
-        """Bhattacharyya's coefficient of two of the laws."""
+        """Bhattacharyya coefficient of two of the laws."""
         return float(np.sum(np.sqrt(self.laws[row] * self.laws[other])))
 
 
 def _window(law: ScoreLaw, noise: Noise | None, block: int) -> tuple[int, int, float]:
-    """First and last lattice value of interest, and the smaller standard deviation of a noisy total."""
+    """First and last lattice value that matter, and the smaller standard deviation of a noisy total."""
     spread = [math.sqrt(block * v) * _SUM_REACH + _SUM_REACH**2 * law.width / 2 for v in law.variances]
     lows = [max(block * m - s, block * int(law.support[0])) for m, s in zip(law.means, spread, strict=True)]
     highs = [min(block * m + s, block * int(law.support[-1])) for m, s in zip(law.means, spread, strict=True)]
@@ -170,29 +169,29 @@ def _window(law: ScoreLaw, noise: Noise | None, block: int) -> tuple[int, int, f
 
 
 def _log_noise_waves(noise: Noise, size: int) -> Complexes:
-    """Logarithms of the Fourier coefficients of floor(N), whose values are whole."""
+    """Logarithms of the Fourier coefficients of floor(N), an integer."""
     t = 2 * math.pi * np.arange(size // 2 + 1) / size
     turned = np.asarray(noise.characteristic(t), dtype=np.complex128)
-    # phases e^{-itk} as in the FFT; a half integer's floor lies 1/2 lower
+    # The phases are e^{-itk}, as in the FFT; the floor of a half integer lies 1/2 lower.
     return np.asarray(np.log(np.where(turned == 0, 1e-300, turned)) + (0.0 if noise.offset == 0 else 0.5j * t))
 
 
 def first_argmin_law(ups: Floats, before: float = 0.0, after: float = 0.0) -> Floats:
-    """Exact law of where a walk with independent steps of +1 and -1 is lowest; of several places, the first.
+    """Exact law of the first place at which a walk with independent steps of +1 and -1 is lowest.
 
-    The places are 0, ..., m; the step from place t to place t + 1 is +1 with probability ``ups[t]``. The walk may go on
-    for ever at both ends: to the left of the first place it ever climbs one step above with probability ``before``, to
-    the right of the last place it ever falls one step with probability ``after`` (0: it ends there).
+    The places are 0, ..., m; the step from place t to place t + 1 is +1 with probability ``ups[t]``. The walk may
+    continue at both ends: to the left of the first place it ever rises one step above it with probability ``before``,
+    to the right of the last place it ever falls one step below it with probability ``after`` (0: it ends there).
 
-    Guarantees: place t is it exactly when no sum of the steps from t rightwards is below 0 and all sums of the steps
-    from t - 1 leftwards are; both are followed step by step.
+    Guarantees: place t is the first lowest one exactly if no sum of the steps from t rightwards is below 0 and all sums
+    of the steps from t - 1 leftwards are; both events are followed step by step.
 
     >>> first_argmin_law(np.array([0.5, 0.5])).tolist()
     [0.5, 0.25, 0.25]
     """
     m = len(ups) + 1
     right, left = np.zeros(m), np.zeros(m)
-    heights = np.arange(m + 1)  # of which each step needs one fewer: a walk that is to reach 0 has that many left
+    heights = np.arange(m + 1)  # each step needs one fewer: a walk must reach 0 in the steps that are left
     stay = 1.0 - after ** (heights + 1)  # stay[x]: from x, never below 0 on the way to the right
     right[m - 1] = stay[0]
     for t in range(m - 2, -1, -1):
@@ -211,9 +210,9 @@ def first_argmin_law(ups: Floats, before: float = 0.0, after: float = 0.0) -> Fl
 REACH = 9.0
 """A binomial is this many deviations (and as many records) from its mean with probability under 1e-18."""
 KEPT = 64
-"""Laws that are kept for the next time."""
+"""Number of laws that are kept for the next time."""
 REACHES = {"laplace": 42, "gaussian": 12, "discrete_laplace": 42}
-"""As far, in its own size, noise of this kind is not negligible."""
+"""Beyond this multiple of its size noise of each kind is negligible."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +220,7 @@ class NoiseMasses:
     """Probabilities of noise on consecutive integers, from ``first`` on, in units of 1/``fine`` of a record.
 
     Attributes:
-        slack: by how many of these units a noisy count may differ from the one that these stand for.
+        slack: number of units by which rounding to the lattice may change a noisy count.
     """
 
     first: int
@@ -231,32 +230,22 @@ class NoiseMasses:
 
     @cached_property
     def slope(self) -> float:
-        """By how much one record more changes the probability of a set, at most."""
-        return float(np.abs(self._once).sum()) / 2
+        """The most by which one more record changes the probability of a set."""
+        return float(np.abs(self._difference).sum()) / 2
 
     @cached_property
     def bend(self) -> float:
-        """By how much that itself changes with another record, at most."""
-        apart = np.zeros(self.fine)
-        return float(np.abs(np.append(apart, self._once) - np.append(self._once, apart)).sum()) / 2
+        """The most by which one more record changes that change."""
+        return float(np.abs(self._moved_less(self._difference)).sum()) / 2
 
     @cached_property
-    def _once(self) -> Floats:
-        """Probabilities a record further minus those here."""
+    def _difference(self) -> Floats:
+        """Probabilities of the noise moved by one record, minus those of the noise."""
+        return self._moved_less(self.masses)
+
+    def _moved_less(self, masses: Floats) -> Floats:
         apart = np.zeros(self.fine)
-        return np.append(apart, self.masses) - np.append(self.masses, apart)
-
-    @cached_property
-    def _spectra(self) -> dict[int, Any]:
-        return {}
-
-    def added_to(self, law: Floats) -> Floats:
-        """The law of a count plus this noise, to rounding of the largest probability."""
-        length = len(law) + len(self.masses) - 1
-        size = fast_length(length)
-        if size not in self._spectra:
-            self._spectra[size] = np.fft.rfft(self.masses, size)
-        return np.fft.irfft(np.fft.rfft(law, size) * self._spectra[size], size)[:length]
+        return np.append(apart, masses) - np.append(masses, apart)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,27 +257,27 @@ class Counted:
 
     @cached_property
     def tails(self) -> Floats:
-        """Pr[T >= first + i]; one entry more, which is 0."""
+        """Pr[T >= first + i], with a last entry of 0."""
         return np.append(np.cumsum(self.masses[::-1])[::-1], 0.0)
 
     @property
     def end(self) -> int:
-        """The first value beyond all that it can be."""
+        """One more than the largest value."""
         return self.first + len(self.masses)
 
     @property
     def values(self) -> Integers:
-        """All that it can be."""
+        """All values, in increasing order."""
         return self.first + np.arange(len(self.masses), dtype=np.int64)
 
     def at_least(self, values: Integers) -> Floats:
-        """Pr[T >= value] for each."""
+        """Pr[T >= value] for each of ``values``."""
         return self.tails[clipped(values - self.first, 0, len(self.masses))]
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyCount:
-    """How many of n records are successes, with noise: its law for every rate."""
+    """The noisy number of successes among n records, whose law depends on the success rate."""
 
     n: int
     noise: NoiseMasses
@@ -298,7 +287,7 @@ class NoisyCount:
         return {}
 
     def law(self, rate: float) -> Counted:
-        """Where records are successes at this rate."""
+        """The law if records are successes at this rate; the last ``KEPT`` laws are cached."""
         if len(self._known) > KEPT:
             self._known.clear()
         if rate not in self._known:
@@ -310,23 +299,14 @@ class NoisyCount:
         fine = self.noise.fine
         spaced = np.zeros((len(plain) - 1) * fine + 1)
         spaced[::fine] = plain
-        masses = np.maximum(self.noise.added_to(spaced), 0.0)
+        masses = np.maximum(convolution(spaced, self.noise.masses), 0.0)
         return Counted(low * fine + self.noise.first, masses / masses.sum())
 
 
-def fast_length(least: int) -> int:
-    """The least length from here on that is 2^k, 3 * 2^k or 5 * 2^k: a transform of it is quick.
-
-    >>> [fast_length(n) for n in (1, 5, 6, 9, 11, 13, 700)]
-    [1, 5, 6, 10, 12, 16, 768]
-    """
-    return min(odd << max(-(-least // odd) - 1, 0).bit_length() for odd in (1, 3, 5))
-
-
 def binomial(n: int, rate: float, reach: float = REACH) -> tuple[int, Floats]:
-    """First count and probabilities of a binomial, but for counts ``reach`` deviations (and reach^2) off.
+    """First count and probabilities of a binomial, without counts ``reach`` deviations (and reach^2) off the mean.
 
-    Ratios of neighbouring probabilities are exact; multiplied up from the mean outwards and normalised they lose no
+    Ratios of neighbouring probabilities are exact; multiplied from the mean outwards and normalised they lose no
     more than a few digits, however large n is.
 
     >>> binomial(2, 0.5)[1].tolist()
@@ -334,7 +314,8 @@ def binomial(n: int, rate: float, reach: float = REACH) -> tuple[int, Floats]:
     """
     if not 0.0 < rate < 1.0:
         return (n if rate > 0 else 0), np.ones(1)
-    first, last = window_of(n, rate, reach)
+    away = reach * math.sqrt(n * rate * (1 - rate)) + reach**2
+    first, last = max(math.floor(n * rate - away), 0), min(math.ceil(n * rate + away), n)
     k = np.arange(first, last, dtype=np.float64)
     steps = np.log((n - k) / (k + 1)) + (math.log(rate) - math.log1p(-rate))
     middle = min(max(round(n * rate), first), last) - first
@@ -345,23 +326,15 @@ def binomial(n: int, rate: float, reach: float = REACH) -> tuple[int, Floats]:
     return first, law / law.sum()
 
 
-def window_of(n: int, rate: float, reach: float) -> tuple[int, int]:
-    """The first and the last count of a binomial that matters."""
-    if not 0.0 < rate < 1.0:
-        return (n, n) if rate > 0 else (0, 0)
-    away = reach * math.sqrt(n * rate * (1 - rate)) + reach**2
-    return max(math.floor(n * rate - away), 0), min(math.ceil(n * rate + away), n)
-
-
 def upper_tail(one: Counted, other: Counted, weights: tuple[int, int], level: int) -> float:
     """Pr[w T + w' T' >= level] of two independent noisy counts; the second weight is positive."""
     first, second = weights
-    needed = -((first * one.values - level) // second)  # the least T' that reaches the level
+    needed = -((first * one.values - level) // second)  # the least T' with which the level is reached
     return float(one.masses @ other.at_least(needed))
 
 
 def variance_of(kind: str, size: float) -> float:
-    """Of noise of this kind and size."""
+    """Variance of noise of this kind and size."""
     if kind == "gaussian":
         return size**2
     if kind == "laplace":
@@ -371,7 +344,7 @@ def variance_of(kind: str, size: float) -> float:
 
 
 def masses_of(kind: str, size: float, fine: int) -> NoiseMasses:
-    """Probabilities of noise rounded to the lattice; what is rounded off is told as slack."""
+    """Probabilities of noise rounded to the lattice; ``slack`` accounts for the rounding."""
     reach = math.ceil(REACHES[kind] * size * fine) + 2
     values = np.arange(-reach, reach + 1)
     if kind == "discrete_laplace" and fine == 1:

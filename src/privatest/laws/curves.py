@@ -1,12 +1,12 @@
-r"""Both error rates as functions of the cutoff, for many cutoffs at the price of one.
+r"""Both error rates as functions of the cutoff, for many cutoffs at about the cost of one.
 
 The transforms of the two laws are computed once; each cutoff is then a dot product:
 
 .. math:: \Pr[T \le c] = \frac12 - \frac1\pi \int_0^\pi \frac{\Im[\phi_T(t) e^{-itc}]}{2 \sin(t/2)} dt
 
-for c halfway between two values of T. Where that integral has other peaks than the one at zero (few records, few
-values), the law of the sum is convolved instead. Absolute accuracy is near 1e-13; for probabilities that must be
-accurate relative to themselves see :mod:`privatest.laws.total`.
+for c halfway between two values of T. If that integral has other peaks than the one at zero (few records, few
+values), the law of the sum is convolved instead. The absolute error is near 1e-13; for a small relative error use
+:mod:`privatest.laws.total`.
 """
 
 from __future__ import annotations
@@ -18,36 +18,38 @@ from functools import cached_property
 
 import numpy as np
 
-from privatest.laws.fourier import convolution, doubling_panels, quick_log_transforms, side_lobe, small_sums
-from privatest.laws.total import NoisyTotal, smooth_window
-from privatest.numbers import Floats, Integers, clipped, discounted, dot, row_dots
-from privatest.privacy import Noise, NoNoise, Stair, Tulap
+from privatest.laws.fourier import QUICK_RADIUS, convolution, doubling_panels, log_transform, side_lobes, small_sums
+from privatest.laws.total import NoisyTotal
+from privatest.numbers import Floats, Integers, clipped, first_true, row_dots
+from privatest.privacy import Noise, Tulap
 
 _Spectrum = tuple[Floats, list[tuple[Floats, Floats]]]
 """Nodes, and real and imaginary parts of the weighted transform of each law."""
 
 _GRID = 33
 _NEGLIGIBLE = 42.0
-# Scores of clamped ratios stay below 2^17; those that stand for infinite ratios begin at 2^24.
+# Scores of clamped ratios are below 2^17; those of infinite ratios are at least 2^24.
 _INFINITE = 1 << 20
 _LARGEST_TABLE = 1 << 21
-# Cutoffs times blocks of a flat noise that are quickly summed.
-_MOST_STAIRS = 1 << 15
-# Sums of scores below this are convolved whole, both laws at once.
+# Sums of scores that stay below this are convolved on all their values, both laws at once.
 _SMALL_SUM = 1 << 14
-# Rows of a width each that are quickly added up.
-_MOST_ROWS = 1 << 10
 _MOST_PANELS = 120
 _MOST_PANELS_OF_NOISE = 1 << 11
-# Advantages this near to each other count as the same.
+# Advantages that differ by less count as equal.
 _TIE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Error rates of "alternative when T <= cutoff" over all cutoffs, for n records and a noise.
+    """Error rates of the test that says "alternative" if T <= cutoff, for all cutoffs.
 
-    Cutoffs are given as ``base + unit * offset``: exact for whole offsets, linear in between.
+    Cutoffs are given as ``base + unit * offset``. The rates are exact for whole offsets, and linear in between.
+
+    Attributes:
+        support: the scores.
+        null_law, alternative_law: their probabilities under P and under Q.
+        n: number of records.
+        noise: what is added to the sum of the scores.
     """
 
     support: Integers
@@ -58,8 +60,8 @@ class Curves:
 
     @cached_property
     def _without_infinite(self) -> tuple[Curves, tuple[float, float], tuple[float, float]] | None:
-        """Where some scores stand for infinite ratios: the curves of the others, and for P and for Q the probability
-        that no record is infinite and the cdf where one is. None where all scores are ordinary.
+        """The curves of the scores of finite ratios; and for P and for Q, the probability that all ratios are finite
+        and the probability of the other event where it counts in the cdf. None if all scores are of finite ratios.
 
         A record of infinite ratio outweighs all others, and P and Q have infinite ratios of opposite signs only.
         """
@@ -75,9 +77,14 @@ class Curves:
             infinite.append((never, (1 - never) * float(law[lowest].sum() > 0)))
         return Curves(self.support[inner], laws[0], laws[1], self.n, self.noise), infinite[0], infinite[1]
 
+    @property
+    def _finite(self) -> Curves:
+        """The curves of the scores of finite ratios: this object itself, if all are."""
+        return self if self._without_infinite is None else self._without_infinite[0]
+
     @cached_property
     def _lattice(self) -> tuple[int, int, Floats, Noise]:
-        """low, spacing and the support as steps; and the noise on the coarser lattice, where there is one."""
+        """low, spacing and the support as steps, and the noise on the coarser lattice if it has one."""
         low = int(self.support[0])
         spacing = int(np.gcd.reduce(self.support - low)) or 1
         noise = self.noise
@@ -90,8 +97,8 @@ class Curves:
 
     @property
     def unit(self) -> int:
-        """Fine lattice units of one offset."""
-        return self._without_infinite[0].unit if self._without_infinite else self._lattice[1]
+        """Number of lattice units in one offset."""
+        return self._finite._lattice[1]
 
     @cached_property
     def _means(self) -> tuple[float, float]:
@@ -108,7 +115,7 @@ class Curves:
 
     @cached_property
     def _centre(self) -> Fraction:
-        """The midpoint between values of the coarse total nearest to the midpoint of the means."""
+        """The midpoint between two values of the coarse total that is nearest to the midpoint of the means."""
         middle = Fraction(self.n * sum(self._means) / 2)
         offset = self._lattice[3].offset
         return math.floor(middle - offset) + offset + Fraction(1, 2)
@@ -116,8 +123,8 @@ class Curves:
     @cached_property
     def base(self) -> Fraction:
         """The cutoff of offset 0."""
-        if self._without_infinite is not None:
-            return self._without_infinite[0].base
+        if self._finite is not self:
+            return self._finite.base
         low, spacing, _, _ = self._lattice
         return spacing * self._centre + self.n * low
 
@@ -127,9 +134,9 @@ class Curves:
 
     @cached_property
     def reach(self) -> float:
-        """Offsets beyond this are of no interest: e^-24 of the noise and 7 deviations past the farther mean."""
-        if self._without_infinite is not None:
-            return self._without_infinite[0].reach
+        """Offsets beyond this do not matter: they are e^-24 of the noise and 7 deviations past the farther mean."""
+        if self._finite is not self:
+            return self._finite.reach
         noise = self._lattice[3]
         null, alternative = self._means
         spread = max(self._variances)
@@ -137,7 +144,7 @@ class Curves:
 
     @cached_property
     def _apart(self) -> bool:
-        """Whether the two laws are so far apart that halfway between them both errors are below 1e-16."""
+        """Whether halfway between the two laws both errors are below 1e-16."""
         _, _, steps, noise = self._lattice
         null, alternative = self._means
         spread = max(self._variances)
@@ -146,19 +153,19 @@ class Curves:
 
     @cached_property
     def _core(self) -> float:
-        """Offsets among which the largest advantage lies: where the two laws, and the noise's middle, are."""
+        """The largest advantage lies at an offset of at most this size."""
         noise = self._lattice[3]
         null, alternative = self._means
         spread = max(self._variances)
         middle = noise.reach(3)
-        if noise.plateau:  # its law is flat for half of that on either side of 0, then falls
+        if noise.plateau:  # the noise's law is flat up to half of it on either side of 0
             middle = min(middle, 2.0 * noise.plateau)
         return self.n * abs(null - alternative) / 2 + 7 * math.sqrt(self.n * spread) + middle + 2
 
     @property
     def _edge(self) -> float:
-        """:attr:`_core` of the ordinary scores."""
-        return (self._without_infinite[0] if self._without_infinite else self)._core
+        """:attr:`_core` of the scores of finite ratios."""
+        return self._finite._core
 
     @property
     def _laws(self) -> tuple[Floats, Floats]:
@@ -166,7 +173,7 @@ class Curves:
 
     @property
     def _different_laws(self) -> tuple[Floats, ...]:
-        """Both laws, or the one that is given twice."""
+        """Both laws, or one of them if they are the same object."""
         return self._laws[:1] if self.null_law is self.alternative_law else self._laws
 
     def cdfs(self, offsets: Floats) -> tuple[Floats, Floats]:
@@ -176,12 +183,10 @@ class Curves:
             first, second = (never * f + sure for f, (never, sure) in zip(inner.cdfs(offsets), infinite, strict=True))
             return first, second
         if self._smooth:
-            t, weighted = self._spectrum_nearby if np.max(np.abs(offsets)) <= self._near else self._spectrum
+            t, weighted = self._spectrum
             angles = np.multiply.outer(offsets, t)
             cosines, sines = np.cos(angles), np.sin(angles)
             null, alternative = (0.5 - (row_dots(cosines, imag) - row_dots(sines, real)) for real, imag in weighted)
-        elif self._by_stairs(len(offsets)):
-            null, alternative = self._on_stairs(offsets)
         elif self._core > _LARGEST_TABLE:
             null, alternative = (np.array([t.cdf(self.cutoff(math.floor(o))) for o in offsets]) for t in self._totals)
         else:
@@ -190,119 +195,80 @@ class Curves:
 
     @cached_property
     def _smooth(self) -> bool:
-        """Whether the integral will do: it has no other peaks than the one at 0, or few that the noise leaves."""
-        return self._nodes(self.reach) is not None
+        """Whether the integral is used: it has no other peaks than the one at 0, or the noise suppresses them."""
+        return self._nodes is not None
 
     @property
     def _near(self) -> float:
-        """Offsets that :meth:`best_offset` looks at."""
+        """The largest offset that :meth:`best_offset` examines."""
         return min(1.2 * self._core + 4, self.reach)
 
     @cached_property
     def _spectrum(self) -> _Spectrum:
-        """For all offsets of interest."""
-        return self._spectrum_for(self.reach)
-
-    @cached_property
-    def _spectrum_nearby(self) -> _Spectrum:
-        """For offsets up to :attr:`_near`, for which fewer nodes will do."""
-        return self._spectrum_for(self._near)
-
-    def _spectrum_for(self, farthest: float) -> _Spectrum:
         """Nodes, and the transforms about the centre times weights over 2 pi sin(t/2)."""
-        nodes = self._nodes(farthest)
-        assert nodes is not None, "asked for where the integral will not do"
-        t, weights = nodes
+        assert self._nodes is not None, "the integral is used only where it is smooth"
+        t, weights = self._nodes
         _, _, steps, noise = self._lattice
         shared = noise.characteristic(t) * (weights / (2 * math.pi * np.sin(t / 2)))
         weighted: list[tuple[Floats, Floats]] = []
-        for mean, logs in quick_log_transforms(steps, self._different_laws, t):
+        for law in self._different_laws:
+            mean, logs = log_transform(steps, law, 1j * t, radius=QUICK_RADIUS)
             turns = float(self.n * Fraction(mean) - self._centre)
             transform = np.exp(self.n * logs + 1j * t * turns) * shared
             weighted.append((transform.real.copy(), transform.imag.copy()))
         return t, weighted * (2 // len(weighted))
 
-    def _nodes(self, farthest: float) -> tuple[Floats, Floats] | None:
-        """Nodes and weights of the integral, for offsets up to ``farthest``; None if that takes too many."""
+    @cached_property
+    def _nodes(self) -> tuple[Floats, Floats] | None:
+        """Nodes and weights of the integral for offsets up to :attr:`reach`; None if it needs too many."""
         noise, n = self._lattice[3], self.n
         if n < 32 or min(self._variances) <= 0:
             return None
         reach, most = 9.5 / math.sqrt(n * min(self._variances)), _MOST_PANELS
-        # A flat law's transform has a pole beside every multiple of 2 pi/plateau: only the one at 0 is resolved.
-        if reach > math.pi / 4 or reach * noise.plateau > 5 or n * self._side_lobe > -_NEGLIGIBLE:
+        # The transform of a flat law has poles beside all multiples of 2 pi/plateau; only those at 0 are resolved.
+        if reach > math.pi / 4 or reach * noise.plateau > 5 or not self._has_one_peak(reach):
             reach, most = noise.transform_reach(_NEGLIGIBLE), _MOST_PANELS_OF_NOISE
             if reach > math.pi / 4:
                 return None
-        scale = min(1.0 / math.sqrt(n * max(self._variances) + noise.variance), noise.decay_rate, 1.0 / farthest)
-        return doubling_panels(scale, reach, farthest, most)
+        scale = min(1.0 / math.sqrt(n * max(self._variances) + noise.variance), noise.decay_rate, 1.0 / self.reach)
+        return doubling_panels(scale, reach, self.reach, most)
 
-    @cached_property
-    def _side_lobe(self) -> float:
-        """A bound on the log of both transforms beyond the reach of the peak at 0."""
-        reach = 9.5 / math.sqrt(self.n * min(self._variances))
-        return max(side_lobe(self._lattice[2], law, reach) for law in self._laws)
+    def _has_one_peak(self, reach: float) -> bool:
+        """Whether beyond ``reach`` both transforms' n-th powers are negligible."""
+        steps = self._lattice[2]
+        return all(side_lobes(steps, law, self.n, reach, _NEGLIGIBLE, most=0) is not None for law in self._laws)
 
     @property
     def everywhere(self) -> bool:
-        """Whether :meth:`cdfs` holds at all offsets, and not only among those where the largest advantage lies."""
-        return (self._without_infinite[0] if self._without_infinite else self)._smooth
+        """Whether :meth:`cdfs` is right at all offsets, not only at those where the largest advantage may lie."""
+        return self._finite._smooth
 
     @cached_property
     def _totals(self) -> tuple[NoisyTotal, NoisyTotal]:
-        """The laws of the noisy totals, where neither the integral nor a table will do: one cutoff at a time."""
+        """The laws of the noisy totals, for one cutoff at a time, if neither the integral nor a table is possible."""
         first, second = (NoisyTotal(self.support, law, self.n, self.noise) for law in self._laws)
         return first, second
 
-    def _by_stairs(self, count: int) -> bool:
-        """Whether the noise's law is flat over blocks, or spaced, so widely that few blocks matter for a cutoff."""
-        noise = self._lattice[3]
-        if not isinstance(noise, NoNoise | Tulap) and noise.spacing == 1:
-            return False
-        width = float(noise.plateau or 1)
-        window = 24 * math.sqrt(self.n * max(self._variances))
-        most = max(_MOST_STAIRS, self._core)  # a table has twice as many cutoffs as the core
-        return window <= _LARGEST_TABLE and (noise.variance == 0 or (window / width + 2) * count <= most)
-
     @cached_property
     def _windows(self) -> list[tuple[int, Floats]]:
-        """Of the sum of scores under each law: the smallest value that matters, and the probabilities from it on."""
+        """For each law, the smallest sum of scores that matters and the probabilities from it on."""
         _, _, steps, noise = self._lattice
         if self.n * steps[-1] < _SMALL_SUM:
             return [(0, weights) for weights in small_sums(steps.astype(np.int64), self._different_laws, self.n)]
-        found = []
+        windows = []
         for law in self._different_laws:
             visited = law > 0
-            found.append(_dense_window(NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise)))
-        return found
-
-    @cached_property
-    def _stairs(self) -> list[_Stairs]:
-        noise = self._lattice[3]
-        return [_Stairs.of(*window, noise) for window in self._windows]
-
-    def _on_stairs(self, offsets: Floats) -> tuple[Floats, Floats]:
-        """Both cdfs; linear between whole offsets, and as the tables have it constant outside of the core."""
-        most = math.ceil(self._core) + 1
-        whole = np.floor(offsets)
-        part = offsets - whole
-        left = np.clip(whole, -most, most).astype(np.int64)
-        between = bool(np.any(part))
-        places = np.concatenate([left, np.minimum(left + 1, most)]) if between else left
-        found = []
-        for stairs in self._stairs:
-            levels = stairs.cdf(self._centre, places)
-            if between:
-                levels = (1 - part) * levels[: len(left)] + part * levels[len(left) :]
-            found.append(levels)
-        return found[0], found[-1]
+            values, masses = NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise).sum_law()
+            dense = np.zeros(int(values[-1] - values[0]) + 1)
+            dense[values - values[0]] = masses
+            windows.append((int(values[0]), dense))
+        return windows
 
     @cached_property
     def _tables(self) -> tuple[int, Floats, Floats]:
-        """Both cdfs at all whole offsets from -r to r, and r: the laws of the sums convolved with the noise's cdf."""
+        """r, and both cdfs at all whole offsets from -r to r: laws of the sums convolved with the noise's cdf."""
         noise = self._lattice[3]
         most = math.ceil(self._core) + 1
-        if (blocks := self._block_tables(most)) is not None:
-            return most, blocks[0], blocks[-1]
         windows = self._windows
         # The noise's cdf at centre - t + offset, for every total t of either law.
         least = min(first for first, _ in windows)
@@ -312,43 +278,8 @@ class Curves:
         for first, weights in windows:
             start = last - (first + len(weights) - 1)
             reached = levels[start : start + 2 * most + len(weights)]
-            found.append(convolution(reached, weights)[len(weights) - 1 : len(reached)])
+            found.append(convolution(reached, weights, valid=True))
         return most, found[0], found[-1]
-
-    def _block_tables(self, most: int) -> list[Floats] | None:
-        r"""The tables where the noise is w G, G a two-sided geometric, or that and a uniform on w values; else None.
-
-        Rows of w values, each of which is the one before in the running sums of both halves of the geometric:
-        :math:`A_i = F_i + b A_{i-1}` and :math:`B_i = b (F_{i+1} + B_{i+1})`, F the cdf of the sum of scores.
-        """
-        noise = self._lattice[3]
-        if not isinstance(noise, Tulap | Stair):
-            return None
-        width, epsilon = noise.width, float(noise.epsilon)
-        uniform = width if isinstance(noise, Tulap) else 1
-        last = int(self._centre + Fraction(uniform, 2)) - 1 + most  # the largest S + U that counts where G = 0
-        count = 2 * most + uniform
-        longest = max(len(weights) for _, weights in self._windows)
-        if (count + longest) // width > _MOST_ROWS or max(count, longest) + 2 * width > _LARGEST_TABLE:
-            return None
-        b, found = math.exp(-epsilon), []
-        for first, weights in self._windows:
-            start, stop = last - first - count + 1, last - first + 1  # places from the window's start on
-            low, inner = min(start // width, 0), -(-len(weights) // width)
-            rows = np.zeros((max(-(-stop // width), inner) - low, width))
-            flat = rows.ravel()
-            flat[-low * width : len(weights) - low * width] = np.cumsum(weights)
-            flat[len(weights) - low * width :] = share = flat[len(weights) - low * width - 1]
-            levels = np.empty_like(rows)
-            levels[:-1], levels[-1] = b * rows[1:], share * b / -math.expm1(-epsilon)
-            levels = discounted(levels[::-1].T, b).T[::-1] + discounted(rows.T, b).T
-            levels *= math.tanh(epsilon / 2)
-            part = levels.ravel()[start - low * width : stop - low * width]
-            if uniform > 1:
-                sums = np.concatenate([[0.0], np.cumsum(part)])
-                part = (sums[uniform:] - sums[:-uniform]) / uniform
-            found.append(part)
-        return found
 
     def _tabulated(self, offsets: Floats) -> tuple[Floats, Floats]:
         most, null, alternative = self._tables
@@ -362,49 +293,37 @@ class Curves:
     def best_offset(self) -> tuple[int, float]:
         """The whole offset of the largest advantage, and that advantage.
 
-        Where many offsets have the same, the one whose two errors are nearest to each other.
+        Among offsets with the same advantage it is the one whose two errors are nearest to each other.
         """
-        if self._without_infinite is None and self._apart:
+        if self._finite is self and self._apart:
             return 0, 1.0
 
         def best_of(offsets: Floats) -> tuple[int, float]:
             null, alternative = self.cdfs(offsets)
             gains = alternative - null
             lean = np.where(gains >= gains.max() - _TIE / 10, np.round(np.abs(1.0 - alternative - null), 9), 2.0)
-            top = int(np.argmin(lean))  # of mirrored ones the first, whatever the last digits say
+            top = int(np.argmin(lean))  # of two mirrored offsets the first, whatever the last digits
             return top, float(alternative[top] - null[top])
 
         low, high = -self._edge, self._edge
         if (table := self._every_offset) is not None:
             low = high = table[best_of(table)[0]]
-        count = self._peaks
         while high - low > _GRID - 1:
-            grid = np.rint(np.linspace(low, high, count))
+            grid = np.rint(np.linspace(low, high, _GRID))
             top, _ = best_of(grid)
-            gap = (high - low) / (count - 1)
+            gap = (high - low) / (_GRID - 1)
             low, high = grid[top] - 1.5 * gap, grid[top] + 1.5 * gap
-            count = _GRID
         grid = np.arange(math.floor(low), math.ceil(high) + 1, dtype=np.float64)
         top, best = best_of(grid)
         return int(grid[top]), best
 
     @property
-    def _peaks(self) -> int:
-        """Offsets to begin with: few, or where the noise is spaced so many that no peak lies between two of them."""
-        inner = self._without_infinite[0] if self._without_infinite else self
-        if inner._lattice[3].spacing == 1 or inner._smooth or not inner._by_stairs(_GRID):
-            return _GRID
-        spread = math.sqrt(self.n * min(inner._variances))
-        count = min(math.ceil(16 * inner._core / max(spread, 1.0)), 1 << 12)
-        return max(count, _GRID) if inner._by_stairs(count) else _GRID
-
-    @property
     def _every_offset(self) -> Floats | None:
-        """All offsets of a table, where the noise is spaced: the advantage then has a peak at every spacing.
+        """All offsets of a table if the noise is spaced: the advantage then has a peak at every spacing. Else None.
 
-        Where the integral will do the sum is so wide and smooth that its place between the peaks does not matter.
+        If the integral is used the sum is so wide and smooth that its place between the peaks does not matter.
         """
-        inner = self._without_infinite[0] if self._without_infinite else self
+        inner = self._finite
         if inner._lattice[3].spacing == 1 or inner._smooth or inner._core > _LARGEST_TABLE:
             return None
         most = inner._tables[0]
@@ -412,62 +331,21 @@ class Curves:
 
     def best_advantage(self) -> float:
         """The largest advantage of any cutoff."""
-        if self._without_infinite is None and not self._apart:
-            found = self._peak() if self._smooth else self._highest()
-            if found is not None:
-                return found
+        if self._finite is self and not self._apart and self._is_quickly_tabulated:
+            _, null, alternative = self._tables
+            return float(np.max(clipped(alternative, 0.0, 1.0) - clipped(null, 0.0, 1.0)))
         return self.best_offset()[1]
 
-    def _highest(self) -> float | None:
-        """The largest advantage of a table, where there is one or one is quickly made."""
-        spaced = self._every_offset is not None
-        quick = isinstance(self._lattice[3], Tulap) and max(self.n * self._lattice[2][-1], self._core) < _SMALL_SUM
-        if not spaced and not quick:
-            return None
-        _, null, alternative = self._tables
-        return float(np.max(clipped(alternative, 0.0, 1.0) - clipped(null, 0.0, 1.0)))
-
-    def _peak(self) -> float | None:
-        """The largest advantage as :meth:`best_offset` has it, with fewer cutoffs looked at; None where in doubt.
-
-        A grid, whose angles are powers of one turn; Newton's method on the advantage's slope between the neighbours of
-        its best point; then the whole offsets about what that finds, the best of which must lie between others.
-        """
-        t, weighted = self._spectrum_nearby
-        (null_real, null_imag), (real, imag) = weighted
-        real, imag = real - null_real, imag - null_imag  # F_Q - F_P = sum of real sin(ct) - imag cos(ct)
-        edge = math.ceil(self._edge / (_GRID // 2)) * (_GRID // 2)
-        gap = edge // (_GRID // 2)
-        turns = np.empty((_GRID // 2 + 1, len(t)), dtype=np.complex128)
-        turns[0] = 1.0
-        turns[1:] = np.exp(1j * gap * t)
-        np.multiply.accumulate(turns, axis=0, out=turns)
-        odd, even = row_dots(turns.imag, real), row_dots(turns.real, imag)
-        gains = np.concatenate([(-odd - even)[:0:-1], odd - even])  # at -edge, ..., 0, ..., edge
-        top = int(np.argmax(gains))
-        if not 0 < top < len(gains) - 1:
-            return None
-        low, high = (top - 1 - _GRID // 2) * gap, (top + 1 - _GRID // 2) * gap
-        place = float(low + gap)
-        slopes, bends = t * real, t * t
-        for _ in range(12):
-            angles = place * t
-            cosines, sines = np.cos(angles), np.sin(angles)
-            slope = dot(cosines, slopes) + dot(sines, t * imag)
-            bend = dot(cosines, bends * imag) - dot(sines, bends * real)
-            step = -slope / bend if bend < 0 else math.copysign(gap / 4, slope)
-            place, before = min(max(place + step, low), high), place
-            if abs(place - before) < 0.25:
-                break
-        near = np.arange(math.floor(place) - 1, math.floor(place) + 3, dtype=np.float64)
-        null, alternative = self.cdfs(near)
-        gains = alternative - null
-        best = int(np.argmax(gains))
-        # Where the laws are all but apart many offsets are as good, and rounding must not choose.
-        return float(gains[best]) if 0 < best < len(near) - 1 and gains[best] < 1 - _TIE else None
+    @property
+    def _is_quickly_tabulated(self) -> bool:
+        """Whether a table of all offsets is there already, or takes no longer than a search for the best one."""
+        if self._smooth:
+            return False
+        short = max(self.n * self._lattice[2][-1], self._core) < _SMALL_SUM
+        return self._every_offset is not None or (isinstance(self._lattice[3], Tulap) and short)
 
     def best_cutoff(self) -> Fraction:
-        """The cutoff of the largest advantage; among those that have it, the one of the most equal errors.
+        """The cutoff of the largest advantage; if there are several, the one whose errors are nearest to each other.
 
         Between two whole offsets of the same advantage both errors are linear and their sum is constant.
         """
@@ -485,13 +363,13 @@ class Curves:
         return self.cutoff(offset)
 
     def offset_for_alpha(self, alpha: float) -> int | None:
-        """The largest whole offset at which the type I error is at most alpha; None where that lies out of reach.
+        """The largest whole offset at which the type I error is at most alpha; None if it is out of reach.
 
         Invariant: the error is at most alpha at `low` and above it at `high`.
         """
         if alpha < 1e-9:
             return None
-        inner = self._without_infinite[0] if self._without_infinite else self
+        inner = self._finite
         edge = math.ceil(self.reach if inner._smooth else inner._core)
         low, high = -edge, edge
         ends = self.cdfs(np.array([low, high], dtype=np.float64))[0]
@@ -520,7 +398,7 @@ class Curves:
         return 1.0 - float(alternative[0] + part * (alternative[1] - alternative[0]))
 
     def mixed_cutoffs(self, alpha: float) -> tuple[Fraction, Fraction]:
-        """The two cutoffs between which tossing a coin has the least type II error where the type I error is alpha."""
+        """The two cutoffs between which a coin has the least type II error, given that the type I error is alpha."""
         offset = self.offset_for_alpha(alpha)
         if offset is None:
             first = self.cutoff_for_alpha(alpha)
@@ -529,10 +407,11 @@ class Curves:
         return self.cutoff(int(low)), self.cutoff(int(high))
 
     def _mixed(self, offset: int, alpha: float) -> tuple[Floats, float]:
-        """Two whole offsets and the share of the second: both ends of the line over all error rates above alpha.
+        """Two whole offsets, and the probability of the second with which the type I error is alpha.
 
-        Invariant: the type I error is at most alpha at the first and above it at the second. Each round the offset
-        that is farthest above their line takes the place of one of them.
+        They are the ends of the segment of the upper hull of all (alpha, power) above alpha. Invariant: the type I
+        error is at most alpha at the first and above it at the second. In each round the offset that is farthest above
+        their line replaces one of them.
         """
         ends = np.array([offset, offset + 1], dtype=np.float64)
         every = ends if (table := self._every_offset) is None else table
@@ -548,12 +427,12 @@ class Curves:
             ends[int(nulls[top] > alpha)] = every[top]
 
     def about_cutoff_for_alpha(self, alpha: float) -> Fraction:
-        """:meth:`cutoff_for_alpha`, or one value of T beside it: by the curves, for figures and no promise."""
+        """:meth:`cutoff_for_alpha` or a neighbouring value of T, from the curves alone: for figures only."""
         offset = self.offset_for_alpha(alpha)
         return self.cutoff_for_alpha(alpha) if offset is None else self.base + self._finely(offset, alpha)
 
     def _finely(self, offset: int, alpha: float) -> int:
-        """The same in fine lattice units around the base, from the whole offset: the error is linear up to the next."""
+        """Lattice units from the base to about the cutoff for alpha, linear between two whole offsets."""
         low, high = map(float, self.cdfs(np.array([offset, offset + 1], dtype=np.float64))[0])
         return self.unit * offset + (math.floor(self.unit * (alpha - low) / (high - low)) if low < high else 0)
 
@@ -561,32 +440,28 @@ class Curves:
         """The largest cutoff, halfway between two values of T, at which the type I error is at most alpha."""
         null = NoisyTotal(self.support, self.null_law, self.n, self.noise)
         offset = self.offset_for_alpha(alpha)
-        # In the far tail by probabilities alone, which are accurate relative to themselves.
-        low, step = (0, self.unit * math.ceil(self.reach)) if offset is None else (self._finely(offset, alpha), 1)
-        high = low + step
-        while null.cdf(self.base + low) > alpha:
+        far = self.unit * math.ceil(self.reach)
+        # In fine lattice units around the base. In the far tail the search is by probabilities alone.
+        low, step = (-far, far) if offset is None else (self._finely(offset, alpha), 1)
+        high: int | None = None
+
+        def exceeds(place: int) -> bool:
+            return null.cdf(self.base + place) > alpha
+
+        while exceeds(low):
             low, high, step = low - step, low, 2 * step
-        while null.cdf(self.base + high) <= alpha:
-            low, high, step = high, high + step, 2 * step
-        # Invariant, in fine lattice units around the base: the error is at most alpha at `low`, above it at `high`.
-        while high - low > 1:
-            middle = (low + high) // 2
-            if null.cdf(self.base + middle) <= alpha:
-                low = middle
-            else:
-                high = middle
-        return self.base + low
+        return self.base + first_true(exceeds, low, high) - 1
 
 
 @dataclass(frozen=True, eq=False)
 class TwoSidedCurves:
-    """Error rates of "null while lower < T <= upper", the two tails of the null being of equal probability.
+    """Error rates of the test that says "null" if lower < T <= upper, where both tails of the null are equally likely.
 
-    The type II error is that of not coming out on the alternative's own side.
+    A type II error is any decision but the alternative on its own side.
 
     Attributes:
-        low: the null against what lies below it.
-        high: the same with all signs changed, against what lies above it.
+        low: curves of the null against the alternatives below it.
+        high: curves of the null against the alternatives above it, with all signs changed.
     """
 
     low: Curves
@@ -596,21 +471,21 @@ class TwoSidedCurves:
     def of(
         cls, support: Integers, lowest: Floats, below: Floats, highest: Floats, above: Floats, n: int, noise: Noise
     ) -> TwoSidedCurves:
-        """Of the lowest and the highest law of the null, and the laws of the alternatives below and above."""
+        """The curves of the null's lowest and highest law against the laws of the alternatives below and above."""
         high = Curves(-support[::-1], highest[::-1], above[::-1], n, noise.mirrored)
         return cls(Curves(support, lowest, below, n, noise), high)
 
     def beta_at(self, alpha: float) -> float:
-        """The larger type II error where each tail has probability alpha/2."""
+        """The larger type II error if each tail has probability alpha/2."""
         return max(side.beta_at(alpha / 2) for side in (self.low, self.high))
 
     def cutoffs_for_alpha(self, alpha: float) -> tuple[Fraction, Fraction]:
-        """Lower and upper cutoff: each tail of the null has probability alpha/2 at most."""
+        """Lower and upper cutoff such that each tail of the null has probability at most alpha/2."""
         return self.low.cutoff_for_alpha(alpha / 2), -self.high.cutoff_for_alpha(alpha / 2)
 
     @cached_property
     def _best(self) -> tuple[float, float]:
-        """About the best alpha and the advantage there: both errors along each side, between points of a grid."""
+        """About the best alpha and its advantage, by interpolating both errors of each side on a grid."""
         levels = np.geomspace(1e-7, 0.4, 400)
         betas = []
         for side in (self.low, self.high):
@@ -621,76 +496,9 @@ class TwoSidedCurves:
         return 2 * float(levels[top]), float(advantages[top])
 
     def best_advantage(self) -> float:
-        """The largest advantage, to three digits or so."""
+        """The largest advantage, to about three digits."""
         return self._best[1]
 
     def best_cutoffs(self) -> tuple[Fraction, Fraction]:
-        """Lower and upper cutoff of about the largest advantage."""
+        """Lower and upper cutoff with about the largest advantage."""
         return self.cutoffs_for_alpha(self._best[0])
-
-
-@dataclass(frozen=True, eq=False)
-class _Stairs:
-    r"""The cdf of S + N for a noise whose law is flat over blocks of w values, from sums of the cdf of S.
-
-    N = w G + U with U uniform on w values about 0, so that with m the largest value of S + (w-1)/2 that counts
-
-    .. math:: \Pr[S + N \le c] = \sum_g \Pr[G = g]\, \frac{C(m - wg) - C(m - wg - w)}{w},
-
-    C the running sum of the cdf of S. Only blocks that meet the window of S are summed; those below count whole. Where
-    the noise is spaced there is no U, and the cdf of S itself stands for the quotient.
-    """
-
-    first: int
-    sums: Floats
-    share: float
-    noise: Noise
-
-    @classmethod
-    def of(cls, first: int, weights: Floats, noise: Noise) -> _Stairs:
-        below = np.cumsum(weights)
-        made = cls(first, below, float(below[-1]), noise)
-        sums = below if made.uniform == 1 else np.cumsum(below)
-        return cls(first, np.concatenate([[0.0], sums]), made.share, noise)
-
-    @property
-    def uniform(self) -> int:
-        """How many values U takes."""
-        return (self.noise.plateau or 1) if self.noise.spacing == 1 else 1
-
-    def cdf(self, centre: Fraction, offsets: Integers) -> Floats:
-        """Pr[S + N <= centre + offset], the centre halfway between two values of S + N."""
-        width, uniform = self.noise.plateau or 1, self.uniform
-        places = int(centre + Fraction(uniform, 2)) - 1 - self.first + offsets  # m, counted from the window's start
-        length = len(self.sums) - 1
-        if self.noise.variance == 0:
-            return self._running(places)
-        lowest = np.floor_divide(places - (length - 1), width)
-        blocks = np.arange((length - 1) // width + 2)
-        ends = width * np.arange(int(lowest.min()) - 1, int(lowest.max()) + len(blocks)) + (uniform - 1) / 2
-        below = self.noise.cdf(ends.astype(np.float64))  # Pr[G <= g] from the lowest block less one on
-        masses = np.diff(below)
-        start = (lowest - int(lowest.min())).astype(np.intp)
-        tops = places[:, None] - width * (lowest[:, None] + np.arange(len(blocks) + 1))
-        shares = -np.diff(self._running(tops), axis=1) / width if uniform > 1 else self._running(tops[:, :-1])
-        inner = np.einsum("ij,ij->i", masses[start[:, None] + blocks], shares)
-        return np.asarray(below[start] * self.share + inner)
-
-    def _running(self, places: Integers) -> Floats:
-        """C, or the cdf of S, at these places from the window's start; beyond its end the cdf stays what it is."""
-        length = len(self.sums) - 1
-        inside = self.sums[clipped(places + 1, 0, length)]
-        if self.uniform == 1:
-            return np.asarray(inside)
-        return np.asarray(inside + self.share * np.maximum(places + 1 - length, 0))
-
-
-def _dense_window(total: NoisyTotal) -> tuple[int, Floats]:
-    """The smallest total of scores that matters, and the probabilities of it and the integers that follow."""
-    low, spacing, steps, law = total._atoms
-    if len(steps) == 1:
-        return total.n * low, np.ones(1)
-    start, weights = smooth_window(steps, law, total.n) or total.window()
-    dense = np.zeros(spacing * (len(weights) - 1) + 1)
-    dense[::spacing] = weights
-    return total.n * low + spacing * start, dense

@@ -1,9 +1,10 @@
-"""Fourier transforms of laws of integers, where the sum of n independent ones is the n-th power.
+"""Fourier transforms of laws of integers; that of the sum of n independent integers is the n-th power.
 
-On a circle of integers by FFT (numpy's: the same code as that of ``scipy.fft``, whose import takes a third of the time
-of a whole plan); at any angle near zero to full relative accuracy, with what says whether other angles matter; for
-tuning, which asks a hundred times, to an absolute accuracy near 1e-13. And the nodes of Fourier integrals:
-Gauss-Legendre panels that double in length from the origin on.
+- On a circle of integers by FFT: :func:`sum_laws`, :func:`small_sums`, :func:`convolution`. (By numpy's FFT: importing
+  ``scipy.fft`` takes a third of the time of a whole plan.)
+- At any complex point near zero, to full relative accuracy: :func:`log_transform`.
+- Where the n-th power has died, and whether it rises again: :func:`central_reach`, :func:`side_lobes`.
+- Nodes of Fourier integrals, Gauss-Legendre panels that double in length from the origin on: :func:`doubling_panels`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,9 +41,10 @@ def sum_laws(
 ) -> list[Floats]:
     """Laws of sums of independent integers, each on its own window, from one Fourier transform for each law.
 
-    The i-th sum has ``counts[i][j]`` terms with law ``laws[j]`` on ``places``. Out come its probabilities at the
-    integers of ``windows[i]``, first to last; what lies outside of the widest window is folded into it, so windows must
-    hold all that matters. ``noise_waves(size)`` are log Fourier coefficients of a noise, where one is added.
+    The i-th sum has ``counts[i][j]`` terms with law ``laws[j]`` on ``places``. Returned are its probabilities at the
+    integers of ``windows[i]``, first to last; mass outside of the widest window is folded into it, so windows must
+    hold all but a negligible part of the law. ``noise_waves(size)`` are the logarithms of the Fourier coefficients of
+    a noise to be added.
 
     >>> coin = np.array([0.5, 0.5])
     >>> [law.round(12).tolist() for law in sum_laws(np.array([0, 1]), [coin], [[1], [2]], [(0, 2), (0, 2)])]
@@ -52,7 +55,7 @@ def sum_laws(
     with np.errstate(divide="ignore"):
         sizes = [0.5 * np.log(wave.real**2 + wave.imag**2) for wave in waves]
     noise = np.zeros(1) if noise_waves is None else noise_waves(size)
-    # A coefficient that is left out for one of the sums may count for another, of fewer terms.
+    # A coefficient that is negligible for one of the sums may matter for another, of fewer terms.
     kept = np.zeros(size // 2 + 1, dtype=bool)
     counted = []
     for row in counts:
@@ -77,9 +80,9 @@ def sum_laws(
 
 
 def small_sums(places: npt.NDArray[np.int64], laws: Sequence[Floats], n: int) -> list[Floats]:
-    """Laws of the sum of n independent integers from 0 on, on all values that it takes, for each law of one of them.
+    """For each law, the law of the sum of n independent integers, on all values from 0 to n times the largest place.
 
-    For n times the largest place so small that all of it is quickly transformed; errors are near n 1e-16.
+    n times the largest place must be so small that all values are quickly transformed. Errors are near n 1e-16.
 
     >>> [law.round(12).tolist() for law in small_sums(np.array([0, 1]), [np.array([0.5, 0.5])], 2)]
     [[0.25, 0.5, 0.25]]
@@ -106,19 +109,24 @@ def _unfolded(coefficients: Complexes, size: int, first: int, count: int) -> Flo
     return np.concatenate([circle[start:], circle[: start + count - size]])
 
 
-def convolution(first: Floats, second: Floats) -> Floats:
-    """The full convolution of two sequences, as ``scipy.signal.fftconvolve`` has it, whose import takes a while.
+def convolution(first: Floats, second: Floats, *, valid: bool = False) -> Floats:
+    """The convolution of two sequences; with ``valid`` only the part where the shorter ``second`` overlaps completely.
+
+    Equal to ``scipy.signal.fftconvolve``, whose import takes a while.
 
     >>> np.round(convolution(np.array([1.0, 2.0]), np.array([1.0, 0.0, 3.0])), 12).tolist()
     [1.0, 2.0, 3.0, 6.0]
+    >>> np.round(convolution(np.array([1.0, 2.0, 4.0]), np.array([1.0, 1.0]), valid=True), 12).tolist()
+    [3.0, 6.0]
     """
-    count = len(first) + len(second) - 1
-    size = fast_length(count)
-    return np.asarray(fft.irfft(fft.rfft(first, size) * fft.rfft(second, size), size)[:count])
+    count = len(first) if valid else len(first) + len(second) - 1
+    size = fast_length(count)  # what wraps around the circle reaches no valid place
+    whole = fft.irfft(fft.rfft(first, size) * fft.rfft(second, size), size)[:count]
+    return np.asarray(whole[len(second) - 1 :] if valid else whole)
 
 
 def fast_length(size: int) -> int:
-    """The smallest number of at least ``size`` without prime factors above 5, as ``scipy.fft.next_fast_len`` has it.
+    """The smallest number not below ``size`` without prime factors above 5, as ``scipy.fft.next_fast_len`` returns.
 
     >>> [fast_length(size) for size in (1, 7, 1023, 1025)]
     [1, 8, 1024, 1080]
@@ -129,7 +137,7 @@ def fast_length(size: int) -> int:
 
 @cache
 def _smooth(bits: int) -> list[int]:
-    """The numbers up to 2^bits without prime factors above 5, sorted."""
+    """All numbers up to 2^bits without prime factors above 5, in increasing order."""
     most = 1 << bits
     found = []
     fives = 1
@@ -148,9 +156,9 @@ _RESOLVED = 12.0
 
 
 def doubling_panels(first: float, reach: float, frequency: float, most: int) -> tuple[Floats, Floats] | None:
-    """Nodes and weights on [0, reach], the first panel at most so long, for frequencies up to ``frequency``.
+    """Nodes and weights on [0, reach] for frequencies up to ``frequency``; the first panel is at most ``first`` long.
 
-    None where that takes more than ``most`` panels.
+    None if that takes more than ``most`` panels.
     """
     longest = 2 * _RESOLVED / frequency
     if reach / longest > most:
@@ -166,7 +174,10 @@ def doubling_panels(first: float, reach: float, frequency: float, most: int) -> 
     return nodes.ravel(), (half[:, None] * _WEIGHTS).ravel()
 
 
-_MOMENTS = 40
+_RADIUS = 2.0
+"""The series of central moments is used up to this distance, where it loses no digit."""
+QUICK_RADIUS = 6.0
+"""Up to this distance the series has an absolute accuracy near 1e-13, which is enough for tuning."""
 
 # Points of the grid to a period of the fastest oscillation. Between neighbours of such a grid a trigonometric
 # polynomial exceeds the grid's largest modulus by a factor of at most 1/cos(pi/16).
@@ -178,32 +189,52 @@ _BLOCK = 1 << 22
 _CACHED = 1 << 15
 
 
-def log_transform(steps: Floats, law: Floats, z: Complexes) -> tuple[float, Complexes]:
+def log_transform(
+    steps: Floats, law: Floats, z: npt.NDArray[np.complexfloating[Any, Any]], *, radius: float = _RADIUS
+) -> tuple[float, Complexes]:
     r"""The mean :math:`\mu` and :math:`\log E e^{z(s - \mu)}` at complex points z.
 
-    Multiplied by n = 10^9 an error of 1e-16 in this logarithm would show. So it is computed from what
-    :math:`e^w` adds to 1 + w, which loses nothing: :math:`\log(1 + E[w] + E[e^w - 1 - w])`, w = z(s - mu).
-    Near zero the expectation is the series of the central moments.
+    Multiplied by n = 10^9 an error of 1e-16 in this logarithm would show. So it is computed without cancellation,
+    from :math:`e^w - 1 - w`: :math:`\log(1 + E[w] + E[e^w - 1 - w])`, w = z(s - mu).
+    Where \|z\| times the largest \|s - mu\| is at most ``radius`` the expectation is the series of the central moments.
 
-    Guarantees: relative error of order 1e-15, besides that of the mean; the law counts as one that sums to 1.
+    Guarantees: relative error of order 1e-15, besides that of the mean, for the default radius; the law counts as one
+    that sums to 1.
     """
+    points: Complexes = np.asarray(z, dtype=np.complex128)
     mu = math.fsum(law * steps)
     away = steps - mu
-    left = math.fsum(law * away)  # what is left of the first moment after rounding mu
+    left = math.fsum(law * away)  # the first moment about mu is not quite 0, as mu is rounded
     reach = float(max(away[-1], -away[0]))
-    if float(np.max(np.abs(z))) * reach > 2.0:
-        return mu, _log1p(z * left + _second_order(away, law, z))
+    farthest = float(np.max(np.abs(points))) * reach
+    if farthest > radius:
+        return mu, _log1p(points * left + _second_order(away, law, points))
     away = away / reach
     power = away.copy()
     coefficients = [left / reach]
-    for j in range(2, _MOMENTS + 1):
+    size = farthest  # farthest^j / j!, a bound on the term of order j
+    while size > 1e-21 or len(coefficients) < 2:
         power = power * away
-        coefficients.append(dot(law, power) / math.factorial(j))
-    scaled = z * reach
-    series = np.zeros_like(scaled)
-    for coefficient in reversed(coefficients):
-        series = (series + coefficient) * scaled
-    return mu, _log1p(series)
+        order = len(coefficients) + 1
+        coefficients.append(dot(law, power) / math.factorial(order))
+        size *= farthest / order
+    return mu, _log1p(_power_series(coefficients, points * reach))
+
+
+def _power_series(coefficients: list[float], z: Complexes) -> Complexes:
+    """The sum of coefficients[j - 1] z^j; without complex products where z is imaginary."""
+    if np.any(z.real):
+        series = np.zeros_like(z)
+        for coefficient in reversed(coefficients):
+            series = (series + coefficient) * z
+        return series
+    square = -(z.imag**2)
+    odd, even = np.zeros(z.shape), np.zeros(z.shape)
+    for order in range(len(coefficients), 0, -1):
+        part = odd if order % 2 else even
+        part *= square
+        part += coefficients[order - 1]
+    return np.asarray(even * square + 1j * (odd * z.imag))
 
 
 def _second_order(away: Floats, law: Floats, z: Complexes) -> Complexes:
@@ -216,7 +247,7 @@ def _second_order(away: Floats, law: Floats, z: Complexes) -> Complexes:
     rows = max(_CACHED // len(away), 1)
     for start in range(0, len(z), rows):
         part = z[start : start + rows]
-        # One real part for all is the usual case, and its exponentials then are one row.
+        # Usually all points have the same real part, and one row of exponentials is enough.
         real = part.real[:1] if np.all(part.real == part.real[0]) else part.real
         a, b = np.multiply.outer(real, away), np.multiply.outer(part.imag, away)
         half = np.sin(b / 2)
@@ -227,7 +258,7 @@ def _second_order(away: Floats, law: Floats, z: Complexes) -> Complexes:
 
 
 def _dots(values: Floats, weights: Floats) -> Floats:
-    """Sums of the rows, weighted alike or each in its own way."""
+    """Weighted sums of the rows, with one row of weights for all or one for each."""
     if weights.shape[0] == 1 or weights.ndim == 1:
         return row_dots(values, weights.reshape(-1))
     return np.asarray(np.einsum("ij,ij->i", values, weights))
@@ -268,7 +299,7 @@ def _log1p(w: Complexes) -> Complexes:
 
 
 def central_reach(steps: Floats, law: Floats, n: int, negligible: float) -> float | None:
-    """An angle at which n log |E e^(its)| has fallen below -negligible for the first time, up to a quarter."""
+    """An angle below pi/2 at which n log |E e^(its)| first falls below -negligible; None if there is none."""
     away = steps - math.fsum(law * steps)
     deviation = math.sqrt(math.fsum(law * away**2))
     if deviation == 0:
@@ -287,8 +318,8 @@ def side_lobes(
 ) -> Floats | None:
     """The angles t in (reach, pi] of local maxima with n log |E e^(its)| > -negligible.
 
-    Guarantees: outside of these maxima's own neighbourhoods, and beyond ``reach``, the transform's n-th power is
-    smaller than e^-negligible. None where the law is too long to be looked at, or has more than ``most`` of them.
+    Guarantees: beyond ``reach`` and outside of the neighbourhoods of these maxima, the transform's n-th power is
+    smaller than e^-negligible. None if the law is too long to be examined, or has more than ``most`` such maxima.
     """
     degree = int(steps[-1] - steps[0])
     size = fast_length(_OVERSAMPLING * (degree + 1))
@@ -303,17 +334,19 @@ def side_lobes(
     limit = math.exp(-negligible / n)
     high = modulus >= limit * math.cos(math.pi / _OVERSAMPLING)
     peaks = angles[(modulus >= left) & (modulus >= right) & high & (angles > reach - gap)]
-    # Points of the grid that are high enough as they are: beside each is a maximum, wherever that lies exactly.
+    # Points of the grid that are themselves high enough: beside each there is a maximum.
     sure = (modulus > left) & (modulus >= right) & (modulus > limit * (1 + 1e-9)) & (angles > reach + gap)
     if len(peaks) * len(steps) > _BLOCK or np.count_nonzero(sure) > most:
         return None
+    if len(peaks) == 0:
+        return peaks
     tops, logs = _climb(steps, law, peaks, gap)
     found = np.unique(tops[(tops > reach) & (n * logs > -negligible)])
     return found if len(found) <= most else None
 
 
 def _climb(steps: Floats, law: Floats, peaks: Floats, gap: float) -> tuple[Floats, Floats]:
-    """Newton's method on log |E e^(its)| from points of the grid, never further than a point of the grid."""
+    """Maxima of log |E e^(its)| by Newton's method from points of the grid, at most one gap of the grid away."""
     away = steps - math.fsum(law * steps)
     t = peaks.copy()
     for _ in range(8):
@@ -330,66 +363,3 @@ def _climb(steps: Floats, law: Floats, peaks: Floats, gap: float) -> tuple[Float
     with np.errstate(divide="ignore"):
         logs = np.log(np.minimum(np.abs(row_dots(np.exp(1j * np.multiply.outer(t, away)), law)), 1.0))
     return t, logs
-
-
-# 6^64/64! < 1e-39
-_QUICK_MOMENTS = 64
-_SERIES_RADIUS = 6.0
-_FACTORIALS = np.array([float(math.factorial(j)) for j in range(1, _QUICK_MOMENTS + 1)])
-
-
-def _moments_for(radius: float) -> int:
-    """An even number of moments after which those that follow add less than 1e-20 at this distance."""
-    added = radius ** np.arange(1, _QUICK_MOMENTS + 1) / _FACTORIALS
-    needed = int(np.flatnonzero(added > 1e-21)[-1]) + 2 if added[0] > 1e-21 else 2
-    return min(needed + needed % 2, _QUICK_MOMENTS)
-
-
-def quick_log_transforms(
-    steps: Floats, laws: Sequence[Floats], t: Floats
-) -> list[tuple[float, npt.NDArray[np.complex128]]]:
-    """As :func:`log_transform` at i t of each law, by more moments and fewer exact sums.
-
-    Tuning calls this a hundred times.
-    """
-    means = [math.fsum(law * steps) for law in laws]
-    sizes = [float(max(steps[-1] - mean, mean - steps[0])) for mean in means]
-    if float(t[-1]) * max(sizes) > _SERIES_RADIUS:
-        return [log_transform(steps, law, (1j * t).astype(np.complex128)) for law in laws]
-    count = _moments_for(float(t[-1]) * max(sizes))
-    moments = np.empty((len(laws), count))
-    for row, (law, mean, size) in enumerate(zip(laws, means, sizes, strict=True)):
-        powers = np.cumprod(np.broadcast_to((steps - mean) / size, (count, len(steps))), axis=0)
-        moments[row] = np.einsum("ij,j->i", powers, law)
-    # (i x)^j is real for even j and imaginary for odd j, and either way a power of -x^2.
-    coefficients = (moments / _FACTORIALS[:count]).reshape(
-        len(laws), -1, 2
-    )  # [law, k, :] are those of x^(2k+1), x^(2k+2)
-    x = np.multiply.outer(sizes, t)
-    square = -(x * x)
-    series = np.zeros((2, *x.shape))
-    for k in range(count // 2 - 1, -1, -1):
-        series *= square
-        series += coefficients[:, k].T[:, :, None]
-    odd, even = series[0] * x, series[1] * square
-    modulus = 0.5 * np.log1p(2 * even + even**2 + odd**2)
-    logs = modulus + 1j * np.arctan2(odd, 1 + even)
-    return list(zip(means, logs, strict=True))
-
-
-def side_lobe(steps: Floats, law: Floats, from_angle: float) -> float:
-    """An upper bound on log |E e^(its)| over [from_angle, pi].
-
-    |phi|^2 changes by at most var (pi/16d)^2 between a maximum and the nearest of 16 d grid points, and the
-    variance is at most d^2/4.
-    """
-    degree = int(steps[-1] - steps[0])
-    size = fast_length(16 * (degree + 1))
-    dense = np.bincount((steps - steps[0]).astype(np.int64), weights=law, minlength=degree + 1)
-    power = np.abs(fft.rfft(dense, size)) ** 2
-    beyond = power[min(math.floor(from_angle * size / (2 * math.pi)), len(power) - 1) :]
-    # Up to its first minimum the main lobe only falls, and at from_angle it has died by the choice of it.
-    rising = np.flatnonzero(np.diff(beyond) > 0)
-    if len(rising) == 0:
-        return -math.inf
-    return 0.5 * math.log(min(float(beyond[rising[0] :].max()) + (math.pi / 32) ** 2, 1.0))

@@ -4,18 +4,18 @@ Two methods, which agree (tests/laws/test_total.py):
 
 - *convolution*: the law of the sum of scores on a window that holds all but 1e-18 of it, by FFT, then
   :math:`\Pr[T \le x] = \sum_j \Pr[S = j] F_N(x - j)`. For small and moderate n.
-- *inversion*: one Fourier integral along a line through the saddle point, whose integrand dies beyond
+- *inversion*: one Fourier integral along a line through the saddle point, whose integrand is negligible beyond
   :math:`|t| \sim 1/(\sigma \sqrt n)`, so that the cost does not depend on n. For large n.
 
-Both work on the law tilted by :math:`e^{\theta s}` with the saddle point's :math:`\theta`, which keeps
-tail probabilities accurate relative to themselves; a probability above 1/2 or so is one minus its complement.
+Both use the law tilted by :math:`e^{\theta s}` with the saddle point's :math:`\theta`, which gives tail
+probabilities a small relative error; a probability above 1/2 or so is computed as one minus its complement.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -32,17 +32,17 @@ from privatest.laws.fourier import (
     side_lobes,
     sum_laws,
 )
-from privatest.numbers import Floats, Integers, dot, row_dots
+from privatest.numbers import Floats, Integers, dot, root, row_dots
 from privatest.privacy import Noise
 
-# exp(-42) < 1e-18: what windows may leave out.
+# exp(-42) < 1e-18: the mass that windows may leave out.
 NEGLIGIBLE_EXPONENT = 42.0
-# A step that n records take with less than this probability need not find room in a window.
+# A step that n records take with a smaller probability need not fit into a window.
 RAREST_STEP = 3e-19
 
 
 def tilt(steps: Floats, law: Floats, theta: float) -> tuple[Floats, float]:
-    """The law tilted by e^(theta step), and log of the mass it was divided by."""
+    """The law tilted by e^(theta step), and the logarithm of its normalising constant."""
     exponents = theta * steps
     shift = float(exponents.max())
     with np.errstate(under="ignore"):
@@ -56,30 +56,26 @@ def saddle(
 ) -> float:
     """theta in [0, most] that minimises n log M(theta) - theta level: the best tilt for Pr[J + N > level].
 
-    ``drift``: the mean of the noise tilted by theta, where the noise is so light that it bounds theta in this way.
-
-    Rounded to a binary fraction by at most a quarter of the tilted sum's standard deviation, so that
-    neighbouring levels share it and what was computed for it.
-
-    Invariant of the bisection: the tilted mean is below level/n at `left` and not below at `right`.
+    ``drift(theta)`` is the mean of the noise tilted by theta, for a noise whose tails are so light that this bounds
+    theta. The result is rounded to a binary fraction, by at most a quarter of the tilted sum's standard deviation, so
+    that neighbouring levels share it and the window computed for it.
     """
     goal = level / n
     if float(law @ steps) >= goal:
         return 0.0
+
+    def reaches(theta: float) -> bool:
+        """Whether the mean of the tilted total is at least the level; it increases with theta."""
+        return float(tilt(steps, law, theta)[0] @ steps) + drift(theta) / n >= goal
+
     limit = most * (1 - 1e-9)
     if math.isinf(limit):
         limit = 1e-6
-        while limit < 700 and float(tilt(steps, law, limit)[0] @ steps) + drift(limit) / n < goal:
+        while limit < 700 and not reaches(limit):
             limit *= 2
-    if float(tilt(steps, law, limit)[0] @ steps) + drift(limit) / n <= goal:
+    if not reaches(limit):
         return limit
-    left, right = 0.0, limit
-    while right - left > 1e-3 * right:
-        middle = (left + right) / 2
-        if float(tilt(steps, law, middle)[0] @ steps) + drift(middle) / n < goal:
-            left = middle
-        else:
-            right = middle
+    left, right = root(reaches, 0.0, limit, relative=1e-3)
     found = (left + right) / 2
     tilted, _ = tilt(steps, law, found)
     deviation = math.sqrt(n * max(float(tilted @ (steps - tilted @ steps) ** 2), 1e-300))
@@ -90,22 +86,22 @@ def saddle(
 def window_ends(steps: Floats, law: Floats, n: int) -> tuple[int, int]:
     """Ends of a window that the sum of n steps leaves with probability under 2e-18.
 
-    Steps at either end that n records all but never take are left out of the bound: one that is far would spoil it.
+    Steps at either end that n records hardly ever take are left out of the bound, as a single far one would spoil it.
     """
     inner = (n * np.cumsum(law) > RAREST_STEP) & (n * np.cumsum(law[::-1])[::-1] > RAREST_STEP)
     return chernoff_windows(steps[inner], law[inner], [n])[0]
 
 
 _TILTS = np.geomspace(1e-2, 50.0, 40)
-"""In standard deviations of the sum."""
+"""Tilts times the standard deviation of the sum."""
 _USUAL_TILTS = slice(27, 36)
-"""About the tilt that is best for a Gaussian sum."""
+"""Those about the best one for a Gaussian sum."""
 
 
 def chernoff_windows(steps: Floats, law: Floats, counts: Sequence[int]) -> list[tuple[int, int]]:
-    """For each count a window that the sum of so many steps leaves with probability under 2e-18, by Chernoff's bound.
+    """For each count, a window that the sum of that many steps leaves with probability under 2e-18.
 
-    The bound is computed for the largest count: the sum of fewer steps stays as near to its own mean.
+    By Chernoff's bound for the largest count: the sum of fewer steps stays as near to its own mean.
     """
     most = max(counts)
     mean = float(law @ steps)
@@ -119,8 +115,8 @@ def chernoff_windows(steps: Floats, law: Floats, counts: Sequence[int]) -> list[
 def _chernoff_reach(away: Floats, law: Floats, most: int, u: Floats) -> float:
     """The least of (n log E e^(u away) + exponent)/u over the tilts u.
 
-    As a function of u it falls and then rises, the logarithm being convex: a least value inside of the usual tilts is
-    the least of all.
+    As a function of u it falls and then rises, as the logarithm is convex. So a minimum inside of the usual tilts is
+    the minimum of all.
     """
     for tilts in (u[_USUAL_TILTS], u):
         exponents = np.multiply.outer(tilts, away)
@@ -134,9 +130,9 @@ def _chernoff_reach(away: Floats, law: Floats, most: int, u: Floats) -> float:
     return float(reaches[best])
 
 
-# exp(-46) = 1e-20: parts of the integrand that are left out.
+# exp(-46) = 1e-20: smaller parts of the integrand are left out.
 _NEGLIGIBLE = 46.0
-# What a transform of noise may be at most, in nats: doubles hold e^709.
+# The largest logarithm of a transform of noise: doubles hold e^709.
 _LARGEST_EXPONENT = 600.0
 _MOST_PANELS = 1 << 16
 _ROUNDING = 2.3e-16
@@ -153,7 +149,7 @@ def upper_tail_by_inversion(
     most_lobes: int = 0,
     most_work: float = 1 << 26,
 ) -> tuple[float, float] | None:
-    r"""Pr[spacing J + N > y] and a bound on its error, or None where the integrand is too rough for it.
+    r"""Pr[spacing J + N > y] and a bound on its error, or None if the integrand is too rough.
 
     .. math:: \Pr[J + N > y] = \frac{1}{2\pi} \int_{-\pi}^{\pi} \frac{M_J(z) M_N(z) e^{-z y}}{2 \sinh(z/2)} dt,
               \qquad z = \theta + i t,
@@ -172,15 +168,15 @@ def upper_tail_by_inversion(
         steps = steps * spacing
     mean = math.fsum(law * steps)
     spread = math.sqrt(n * math.fsum(law * (steps - mean) ** 2) + noise.variance)
-    # Away from the pole at 0 by about one standard deviation's worth, well inside the strip.
+    # At a distance from the pole at 0 of about one over the standard deviation, well inside the strip.
     theta = min(max(theta, 1.0 / spread), 0.9 * noise.decay_rate)
     while noise.log_excess(theta) > _LARGEST_EXPONENT:
         theta *= 0.9
-    if theta * float(steps[-1] - mean) > 500:  # beyond what exponentials can hold
+    if theta * float(steps[-1] - mean) > 500:  # exponentials would overflow
         return None
     tilted, _ = tilt(steps, law, theta)
     reach = central_reach(steps, tilted, n, _NEGLIGIBLE)
-    # A flat law's transform has a pole beside every multiple of 2 pi/plateau: only the one at 0 is resolved.
+    # The transform of a flat law has poles beside all multiples of 2 pi/plateau; only those at 0 are resolved.
     if reach is None or reach * noise.plateau > 5.0:
         return None
     lobes = side_lobes(steps, tilted, n, reach, _NEGLIGIBLE, most_lobes)
@@ -211,15 +207,15 @@ def _integral(
     z = theta + 1j * np.concatenate([[0.0], t])
     mu, logs = log_transform(steps, law, z)
     away = float(y - n * Fraction(mu))
-    # The noise's transform is largest at t = 0, where it may be e^600 beside sums that are as rare: only their product
-    # is a number that doubles hold.
+    # The noise's transform is largest at t = 0, where it may be e^600 and the sum's e^-600: only their product
+    # fits into a double.
     transform = noise.characteristic(-1j * z)
     highest = math.hypot(transform[0].real, transform[0].imag)
     with np.errstate(under="ignore"):
         factors = np.exp(n * logs - z * away + math.log(highest)) / (2 * np.sinh(z / 2))
         value = math.fsum(weights * (factors * (transform / highest)).real[1:]) / math.pi
-        # The noise's transform has the rounding of its largest value; the exponent has that of its terms, and beside
-        # the other peaks, where the transform of the law is not near 1, that of n times a phase.
+        # Rounding: of the largest value of the noise's transform, of the exponent's terms and, beside the other peaks,
+        # where the transform of the law is not near 1, of n times a phase.
         rounding = 20 + 8 * n * np.abs(logs.real) + 4 * np.abs(n * logs.imag - z.imag * away) + 2 * abs(theta * away)
         rounding[1:] += np.where(t > reach, n * (1 + t * float(steps[-1] - steps[0])), 0.0)
         sizes = np.abs(factors) / math.pi
@@ -230,10 +226,10 @@ def _integral(
 
 
 def _nodes_at_every_peak(lobes: Floats, t: Floats, weights: Floats, reach: float) -> tuple[Floats, Floats] | None:
-    """The nodes around 0 once more on both sides of every other peak; None where peaks overlap."""
+    """The nodes around 0, repeated on both sides of every other peak; None if peaks overlap."""
     if len(lobes) == 0:
         return t, weights
-    at_pi = np.abs(lobes - math.pi) < 1e-3 * reach  # a peak at pi is there by symmetry; half of it counts
+    at_pi = np.abs(lobes - math.pi) < 1e-3 * reach  # only half of a peak at pi counts
     inner = lobes[~at_pi]
     centres = np.concatenate([[0.0], inner, [math.pi] if np.any(at_pi) else []])
     if np.any(np.diff(centres) < 2 * reach) or np.any(inner > math.pi - reach):
@@ -257,9 +253,9 @@ def _on_coarser_lattice(
     most_lobes: int,
     most_work: float,
 ) -> tuple[float, float] | None:
-    """N = spacing N' + V, N' the noise on the coarser lattice and V uniform on `spacing` points centred at 0.
+    """The probability where N = spacing N' + V, with noise N' on a coarser lattice and V uniform on ``spacing`` points.
 
-    So the probability is an average over V, and only two neighbouring values occur in it.
+    It is an average over V, in which only two neighbouring levels of N' occur. V is centred at 0.
     """
     offset = coarse.offset
     half = Fraction(spacing - 1, 2)
@@ -290,8 +286,8 @@ class Window:
     Attributes:
         start: the first integer.
         weights: probabilities of it and of those that follow, under the tilted law.
-        log_mass: log E e^(theta (J - start)), which undoes the tilt.
-        accuracy: error of the weights as a vector, relative to its norm.
+        log_mass: log E e^(theta (J - start)), with which the tilt is undone.
+        accuracy: error of the vector of weights, relative to its norm.
     """
 
     start: int
@@ -334,26 +330,10 @@ def convolve(steps: Floats, law: Floats, n: int, theta: float) -> Window:
     return Window(first, weights, n * cumulant + theta * float(n * Fraction(mean) - first), accuracy)
 
 
-def smooth_window(steps: Floats, law: Floats, n: int) -> tuple[int, Floats] | None:
-    """Where the law of the sum of n steps starts, and its probabilities, from the few Fourier coefficients that matter.
-
-    None where other peaks of the transform do. For what is tuned: errors are near 1e-13 of the largest probability.
-    """
-    if n < 32:
-        return None
-    first, last = window_ends(steps, law, n)
-    size = fast_length(last - first + 1)
-    centre = round(float(law @ steps))
-    found = _waves_near_zero(steps.astype(np.int64) - centre, law, n, size) if size <= LARGEST_WINDOW else None
-    if found is None:
-        return None
-    return first, probabilities(found[0], size, first=first - n * centre, count=last - first + 1)
-
-
 def _waves_near_zero(places: Integers, law: Floats, n: int, size: int) -> tuple[Complexes, float] | None:
-    """Logarithms of the Fourier coefficients of the sum of n steps, and their error; None where other peaks matter.
+    """Logarithms of the Fourier coefficients of the sum of n steps, and their error; None if other peaks matter.
 
-    Only those near 0 are computed, to their own accuracy: multiplied by n, the rounding of an FFT would show.
+    Only those near 0 are computed, each to full accuracy, because multiplied by n the rounding of an FFT would show.
     """
     steps = places.astype(np.float64)
     reach = central_reach(steps, law, n, NEGLIGIBLE_EXPONENT)
@@ -370,28 +350,28 @@ def _waves_near_zero(places: Integers, law: Floats, n: int, size: int) -> tuple[
     return waves, _ROUNDING * (NEGLIGIBLE_EXPONENT * 8 + 4 * abs(n * mean) * reach)
 
 
-# Below this many points the sum of positive terms is cheap, and needs no transform.
+# Below this many points a plain sum of positive terms is cheap.
 SMALLEST_WINDOW = 1 << 11
 # Below this many points a convolution is cheaper than the integral.
 SMALL_WINDOW = 1 << 13
-# What one point of a window costs, in nodes times steps of the integral.
+# Cost of one point of a window, in nodes times steps of the integral.
 INVERSION_PER_POINT = 64
 # Beyond this many points an integral over many peaks is cheaper than a convolution.
 LARGE_WINDOW = 1 << 22
 MOST_LOBES = 1 << 15
 # Windows kept for the next probability, in numbers: 32 MB.
 MOST_KEPT = 1 << 22
-# Points to which a sum's law is gathered where many probabilities are wanted, to draw.
+# Points to which a sum's law is pooled when many probabilities are computed for a picture.
 POOLED = 1 << 11
 # Probabilities of the noise that are quickly computed.
 MOST_LEVELS = 1 << 19
-# A probability that counts as none, where the law is otherwise too long to be convolved.
+# Scores with a smaller probability are left out of a law that is otherwise too long to be convolved.
 NEGLIGIBLE_PROBABILITY = 1e-17
-# An error this large, relatively, makes it worth while to look for a better tilt.
+# With a larger relative error another tilt is tried.
 POOR = 1e-9
-# Scores rarer than this are left out: no probability that a double can tell from 0 depends on them.
+# Scores rarer than this are left out: no probability that a double can distinguish from 0 depends on them.
 RAREST = 1e-290
-# e^-740 is all but the least positive double.
+# e^-740 is near the least positive double.
 LEAST_EXPONENT = -740.0
 # Probabilities above this are far from that.
 PLAINLY_POSITIVE = 1e-300
@@ -399,24 +379,24 @@ PLAINLY_POSITIVE = 1e-300
 
 @dataclass(frozen=True)
 class Bounded:
-    """A number and a bound on its absolute error."""
+    """A probability with a bound on its absolute error."""
 
     value: float
     error: float
 
     @property
     def lower(self) -> float:
-        """The least the true number can be."""
+        """A lower bound on the probability."""
         return max(self.value - self.error, 0.0)
 
     @property
     def upper(self) -> float:
-        """The most the true number can be."""
+        """An upper bound on the probability."""
         return min(self.value + self.error, 1.0)
 
     @property
     def certified(self) -> float:
-        """The value where nine of its digits are known, else the upper bound: no tail is called rarer than it is."""
+        """The value if nine of its digits are known, else the upper bound: no tail is stated to be rarer than it is."""
         return self.value if self.error <= max(POOR * self.value, PLAINLY_POSITIVE) else self.upper
 
 
@@ -428,30 +408,31 @@ class NoisyTotal:
     law: Floats
     n: int
     noise: Noise
+    mirror_of: NoisyTotal | None = field(default=None, repr=False)
 
     def cdf(self, x: Fraction | int) -> float:
-        """Pr[T <= x], or the most it can be where fewer than nine digits of it are known."""
+        """Pr[T <= x]; an upper bound on it if fewer than nine digits are known."""
         return self.bounded_cdf(x).certified
 
     def sf(self, x: Fraction | int) -> float:
-        """Pr[T > x], or the most it can be where fewer than nine digits of it are known."""
+        """Pr[T > x]; an upper bound on it if fewer than nine digits are known."""
         return self.bounded_sf(x).certified
 
     def bounded_cdf(self, x: Fraction | int) -> Bounded:
-        """Pr[T <= x] with a bound on its error, accurate relative to itself in the lower tail."""
+        """Pr[T <= x] with a bound on its error; the relative error is small in the lower tail."""
         # -T has the mirrored laws, of the scores and of the noise.
         return self._mirror._tail(-self._between(x))
 
     def bounded_sf(self, x: Fraction | int) -> Bounded:
-        """Pr[T > x] with a bound on its error, accurate relative to itself in the upper tail."""
+        """Pr[T > x] with a bound on its error; the relative error is small in the upper tail."""
         return self._tail(self._between(x))
 
     def masses(self, edges: Sequence[Fraction | int]) -> Floats:
-        """Pr[edge < T <= next edge] for all neighbours among increasing edges, to draw: errors of 1e-4 at most."""
+        """Pr[edge < T <= next edge] for increasing edges, with errors of at most 1e-4, for pictures."""
         return np.maximum(np.diff(self.cdfs(edges)), 0.0)
 
     def cdfs(self, edges: Sequence[Fraction | int]) -> Floats:
-        """Pr[T <= edge] for increasing edges, all at once: errors of 1e-4 at most."""
+        """Pr[T <= edge] for increasing edges, with errors of at most 1e-4, for pictures."""
         if self._is_long:
             return np.array([self.cdf(edge) for edge in edges])
         values, masses = self.sum_law()
@@ -459,19 +440,20 @@ class NoisyTotal:
         return noisy_cdf(values - values[0], masses, self.noise, away)
 
     def _between(self, x: Fraction | int) -> Fraction:
-        """The midpoint between the two values of T around x: same event, no ties."""
+        """The midpoint between the two values of T around x: the same event without ties."""
         offset = self.noise.offset
         return math.floor(Fraction(x) - offset) + offset + Fraction(1, 2)
 
     @cached_property
     def _mirror(self) -> NoisyTotal:
-        mirrored = NoisyTotal(-self.support[::-1], self.law[::-1], self.n, self.noise.mirrored)
-        mirrored.__dict__["_mirror"] = self
-        return mirrored
+        """The law of -T."""
+        if self.mirror_of is not None:
+            return self.mirror_of
+        return NoisyTotal(-self.support[::-1], self.law[::-1], self.n, self.noise.mirrored, mirror_of=self)
 
     @cached_property
     def _atoms(self) -> tuple[int, int, Floats, Floats]:
-        """Scores that ever occur as low + spacing * steps, spacing the largest possible."""
+        """(low, spacing, steps, law): the scores that occur are low + spacing * steps, with the largest spacing."""
         visited = self.law > RAREST
         scores, law = self.support[visited], self.law[visited]
         low = int(scores[0])
@@ -529,7 +511,7 @@ class NoisyTotal:
             return self._upper_by_enumeration(y)
         best = self._upper_by_convolution(y, theta)
         if best.error > POOR * best.value:
-            # A noise whose tails fall in steep stairs (a large epsilon) may call for another tilt.
+            # A noise whose tails fall in steep stairs (a large epsilon) may need another tilt.
             others = [self._upper_by_convolution(y, theta * share) for share in (0.0, 0.25, 0.5, 0.75)]
             best = min([best, *others], key=lambda found: found.error)
         return best
@@ -573,7 +555,7 @@ class NoisyTotal:
         return Bounded(min(factor * value, 1.0), min(error, 1.0))
 
     def _upper_by_enumeration(self, y: Fraction) -> Bounded:
-        """Sums of positive terms throughout: accurate relative to itself, whatever the noise."""
+        """Pr[spacing J + N > y] as a sum of positive terms, with a small relative error for every noise."""
         weights = self._enumerated
         tails = self.noise.sf(float(y) - self._atoms[1] * np.arange(len(weights), dtype=np.float64))
         with np.errstate(under="ignore"):
@@ -584,7 +566,7 @@ class NoisyTotal:
 
     @cached_property
     def _enumerated(self) -> Floats:
-        """The law of J by direct convolution, squaring as often as n is divisible."""
+        """The law of J by direct convolution and repeated squaring."""
         _, _, steps, law = self._atoms
         base = np.bincount(steps.astype(np.int64), weights=law)
         found = np.ones(1)
@@ -609,7 +591,7 @@ class NoisyTotal:
         return last - first > LARGE_WINDOW
 
     def _tail_with_far_step(self, x: Fraction) -> Bounded | None:
-        """The tail where one value outweighs n of all the others, as infinite ratios do: one such record settles it."""
+        """The tail if one value outweighs n others, as infinite ratios do: one such record decides. Else None."""
         low, spacing, steps, law = self._atoms
         for far in (-1, 0):
             others = np.delete(np.arange(len(steps)), far)
@@ -633,7 +615,7 @@ class NoisyTotal:
 
     @cached_property
     def _negligible_ends(self) -> tuple[NoisyTotal, float] | None:
-        """The total without the scores at both ends that n records all but never have, and that probability."""
+        """The total without the scores at both ends that hardly ever occur, and the probability that one does."""
         low, spacing, steps, law = self._atoms
         kept = (self.n * np.cumsum(law) > NEGLIGIBLE_PROBABILITY) & (
             self.n * np.cumsum(law[::-1])[::-1] > NEGLIGIBLE_PROBABILITY
@@ -656,7 +638,7 @@ class NoisyTotal:
 
     @cached_property
     def _windows(self) -> dict[float, Window]:
-        """Windows by tilt. They describe the design, never the data."""
+        """A cache of windows by tilt. They depend on the design, never on data."""
         return {}
 
     def _window(self, theta: float) -> Window:
@@ -671,9 +653,10 @@ class NoisyTotal:
 
 
 def noisy_cdf(values: Integers, masses: Floats, noise: Noise, edges: Floats) -> Floats:
-    """Pr[V + N <= edge] at every edge, V of these values and masses.
+    """Pr[V + N <= edge] at every edge, where V takes ``values`` with probabilities ``masses``.
 
-    Exact for few values, and for consecutive ones with edges whole numbers apart; else gathered to a fine grid.
+    Exact for few values, and for consecutive values with edges whole numbers apart; else the masses are pooled to a
+    fine grid.
     """
     points = values.astype(np.float64)
     places = edges - edges[0]

@@ -1,9 +1,7 @@
-"""What all pictures share: where they are drawn, their colours and line styles, and texts that are safe to draw.
+"""What all pictures share: figures, colours, line styles, legends, texts that are safe to draw, and PNG files.
 
 Colours are Okabe and Ito's, which people with any colour vision can tell apart; every line and area also has a style
 or a hatch of its own, so that a picture reads in black and white.
-
-A picture as the bytes of a file, without a trace in pyplot.
 """
 
 from __future__ import annotations
@@ -51,14 +49,14 @@ STYLE: Final[Any] = {
 }
 SIZE: Final = (7.6, 4.2)
 OWN: Final = "privatest-own"
-"""Label of a figure that we made: its legend may stand beside the picture."""
+"""Label of a figure of our own, whose legend may stand beside the picture."""
 
 _APART: ContextVar[bool] = ContextVar("privatest-apart", default=False)
 
 
 @contextmanager
 def apart() -> Iterator[None]:
-    """New axes are on figures of their own, whether pyplot is in use or not."""
+    """Within this context new axes are on figures of their own, even if pyplot is in use."""
     token = _APART.set(True)
     try:
         yield
@@ -70,8 +68,8 @@ def apart() -> Iterator[None]:
 def drawing(ax: Axes | None, size: tuple[float, float] = SIZE) -> Iterator[Axes]:
     """The axes to draw on, in our style: the caller's, or new ones.
 
-    New axes belong to a figure of pyplot's where pyplot is in use, so that notebooks and ``plt.show()`` show it, and
-    to a figure of their own otherwise: a server that draws thousands keeps none.
+    New axes belong to a figure of pyplot if pyplot is in use, so that notebooks and ``plt.show()`` show it, and
+    to a figure of their own otherwise, so that a server that draws thousands keeps none.
     """
     try:
         import matplotlib as mpl
@@ -93,7 +91,7 @@ def drawing(ax: Axes | None, size: tuple[float, float] = SIZE) -> Iterator[Axes]
 
 
 def legend(ax: Axes, order: tuple[str, ...] = ()) -> None:
-    """A legend: beside the picture on a figure of our own, else where it hides least.
+    """Add a legend: beside the picture on a figure of our own, else where it hides least.
 
     Entries whose text starts with one of ``order`` come first, in that order.
     """
@@ -107,26 +105,32 @@ def legend(ax: Axes, order: tuple[str, ...] = ()) -> None:
     ax.legend([handles[i] for i in ranked], [texts[i] for i in ranked], **place)
 
 
+def finished(axes: Axes, x: str, y: str | None, title: str, order: tuple[str, ...] = ()) -> Axes:
+    """Label the axes, set the title, add the legend and return the axes."""
+    axes.set_xlabel(x)
+    if y is not None:
+        axes.set_ylabel(y)
+    axes.set_title(title)
+    legend(axes, order)
+    return axes
+
+
 def plain(text: object, longest: int = 48) -> str:
-    """A text of the user's, such as a label, for drawing: shortened, one line, no formula, no missing glyph."""
+    """A user's text, such as a label, made safe to draw: short, on one line, without formulas and missing glyphs."""
     words = "".join(character if character.isprintable() else " " for character in str(text))
     words = " ".join(words.split())
     if len(words) > longest:
         words = words[: longest - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    known = _glyphs()
+    from matplotlib import font_manager  # only with the extra
+
+    font: Any = font_manager.get_font(font_manager.findfont(font_manager.FontProperties()))
+    known = font.get_charmap()
     drawn = "".join(character if ord(character) in known else "\N{WHITE SQUARE}" for character in words)
     return drawn.replace("$", r"\$")
 
 
-def _glyphs() -> Any:
-    """The characters that the font in use can draw."""
-    from matplotlib import font_manager
-
-    return font_manager.get_font(font_manager.findfont(font_manager.FontProperties())).get_charmap()
-
-
 def law(letter: str, text: object, *, lines: bool = False) -> str:
-    """``P = normal(0, 1)``; with ``lines`` a long one is broken in two."""
+    """The legend of a law, ``P = normal(0, 1)``; with ``lines`` broken into up to three lines."""
     if str(text) in ("", letter):
         return letter
     whole = f"{letter} = {plain(text, 52)}"
@@ -134,26 +138,26 @@ def law(letter: str, text: object, *, lines: bool = False) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number of a few digits, with a true minus sign."""
+    """A number with a few digits and a true minus sign."""
     return f"{value:.{digits}g}".replace("-", MINUS)
 
 
-def cost(of: Any) -> str:
-    """What a design, a stream or an outcome costs: its epsilon, or the name of the notion that it meets."""
-    notion = getattr(of, "privacy", None)
+def cost(spent: Any) -> str:
+    """The privacy cost of a design, a stream or a release: its epsilon, or the name of the notion that it meets."""
+    notion = getattr(spent, "privacy", None)
     notion = as_notion(notion) if isinstance(notion, str) else notion
     if notion is None or isinstance(notion, Pure):
-        return f"{EPSILON} = {number(float(of.epsilon))}"
+        return f"{EPSILON} = {number(float(spent.epsilon))}"
     return str(notion).replace("-", MINUS)
 
 
 def chance(value: float, digits: int = 3) -> str:
-    """A probability of a few digits, never 0."""
+    """A probability with a few digits, never printed as 0."""
     return short(Probability(value), digits).replace("-", MINUS)
 
 
 def png(draw: Callable[[], Axes], *, dpi: int = 120) -> bytes:
-    """What ``draw()`` draws on axes of its own, as a PNG file.
+    """The picture that ``draw()`` makes on a figure of its own, as the bytes of a PNG file.
 
     >>> import privatest as pt
     >>> png(pt.decompose("bernoulli(0.3)", "bernoulli(0.4)", epsilon=1).plot)[1:4]

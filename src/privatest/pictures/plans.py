@@ -1,8 +1,7 @@
-"""The paper's Figure 1 for any pair: both laws, their multiples by e^epsilon, and the excess that privacy caps.
+"""Pictures of plans: the decomposition, records against epsilon, power curves and comparisons of tests and notions.
 
-How many records a private test needs, against epsilon: the theorem's terms, the exact numbers, the bounds.
-
-Error rates against the number of records, and how many records every test needs.
+The picture of a decomposition is the paper's Figure 1 for any pair: both laws, their multiples by e^epsilon, and the
+excess that privacy caps.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ from privatest.pictures.canvas import (
     TAU,
     VERMILLION,
     drawing,
+    finished,
     law,
-    legend,
     number,
     plain,
 )
@@ -61,7 +60,7 @@ P_HATCH, Q_HATCH, MORE_HATCH = "////", "....", "xx"
 
 
 def decomposition(split: Decomposition, ax: Axes | None = None) -> Axes:
-    """Both laws, e^epsilon times each, and the areas that count as tails.
+    """Draw both laws, e^epsilon times each, and the areas that count as tails.
 
     The area of each law's hatched parts is tau: what exceeds e^epsilon times the other law and, for the law that
     exceeds it less, what exceeds e^epsilon' times the other. For reals thin vertical lines stand where the ratio
@@ -74,8 +73,7 @@ def decomposition(split: Decomposition, ax: Axes | None = None) -> Axes:
             _outlines(axes, split, x, p, q, step=None)
             _edges(axes, split, float(x[0]), float(x[-1]))
             axes.set_xlim(float(x[0]), float(x[-1]))
-            axes.set_xlabel("value of a record")
-            axes.set_ylabel("probability density")
+            labels = "value of a record", "probability density"
         else:
             x, p, q, names = _atoms(split)
             peak = max(float(p.max()), float(q.max()))
@@ -83,29 +81,20 @@ def decomposition(split: Decomposition, ax: Axes | None = None) -> Axes:
                 _bars(axes, split, p, q, names)
             else:
                 _outlines(axes, split, x, p, q, step="mid")
-            integers = pair.kind == "integers"
             many = "label, by its ratio P/Q" if len(x) > MOST_BARS else "label"
-            axes.set_xlabel("value of a record" if integers else many)
-            axes.set_ylabel("probability")
+            labels = "value of a record" if pair.kind == "integers" else many, "probability"
         scaled = math.exp(min(split.epsilon, 50.0)) * peak
         axes.set_ylim(0, 1.05 * min(scaled, 1.7 * peak))
-        axes.set_title(_density_title(split))
-        legend(axes, ("P =", r"$e^{\epsilon}$P", "Q =", r"$e^{\epsilon}$Q", "P above", "Q above"))
-        return axes
-
-
-def _density_title(split: Decomposition) -> str:
-    a, b = split.clamp
-    swapped = ", roles swapped" if split.swapped else ""
-    facts = (
-        f"{TAU} = {number(split.tau)}, {EPSILON}{PRIME} = "
-        f"{number(split.epsilon_prime)}, clamp [{number(a)}, {number(b)}]{swapped}"
-    )
-    return f"What privacy {EPSILON} = {number(split.epsilon)} caps: {facts}"
+        tau, prime = f"{TAU} = {number(split.tau)}", f"{EPSILON}{PRIME} = {number(split.epsilon_prime)}"
+        clamp = ", ".join(map(number, split.clamp))
+        swapped = ", roles swapped" if split.swapped else ""
+        title = f"What privacy {_epsilon(split.epsilon)} caps: {tau}, {prime}, clamp [{clamp}]{swapped}"
+        order = ("P =", r"$e^{\epsilon}$P", "Q =", r"$e^{\epsilon}$Q", "P above", "Q above")
+        return finished(axes, *labels, title, order)
 
 
 def _densities(split: Decomposition) -> tuple[Floats, Floats, Floats, float]:
-    """Points, both densities there, and the height of the picture: a spike of less than 5% of the mass is cut."""
+    """Points, both densities there, and the height of the picture: spikes of less than 5% of the mass are cut off."""
     pair: Any = split.pair
     laws = pair.null, pair.alternative
     levels = np.concatenate([[OUTSIDE], np.linspace(0.01, 0.99, 197), [1 - OUTSIDE]])
@@ -165,7 +154,7 @@ def _cap(other: Floats, level: float) -> Floats:
 
 
 def _texts(split: Decomposition, letter: str, found: float) -> tuple[str, str, str]:
-    """Legends of a multiple, of the excess over e^epsilon, and of what epsilon' adds."""
+    """Legends of the multiple, of the excess over e^epsilon, and of the further excess over e^epsilon'."""
     other = "Q" if letter == "P" else "P"
     share = r"$e^{\epsilon}$"
     prime = r"$e^{\epsilon'}$"
@@ -197,7 +186,7 @@ def _outlines(axes: Axes, split: Decomposition, x: Floats, p: Floats, q: Floats,
 
 
 def _edges(axes: Axes, split: Decomposition, low: float, high: float) -> None:
-    """Thin lines where the ratio meets the clamp, or jumps over it; not at the ends of the support."""
+    """Draw thin lines where the ratio meets the clamp or jumps over it, but not at the ends of the support."""
     a, b = split.clamp
     pair: Any = split.pair
     for pieces, level, colour, style in ((split.sets.S, b, BLUE, "-"), (split.sets.T, a, VERMILLION, "--")):
@@ -265,50 +254,42 @@ def complexity(found: SampleComplexity, pair: Pair, ax: Axes | None = None, *, p
         axes.set_yscale("log")
         _regimes(axes, grid, curve)
         # The paper's sandwich is for epsilon < 1.
-        axes.fill_between(
-            grid, found.nonprivate, found.nonprivate / np.minimum(grid, 1.0),
-            facecolor="none", edgecolor=GREY, hatch="\\\\\\", alpha=0.35, linewidth=0.0,
-            label=f"between 1/H{SQUARED} and 1/({EPSILON}H{SQUARED})",
-        )  # fmt: skip
+        hatched: dict[str, Any] = {"facecolor": "none", "edgecolor": GREY, "hatch": "\\\\\\", "linewidth": 0.0}
+        sandwich = f"between 1/H{SQUARED} and 1/({EPSILON}H{SQUARED})"
+        above = found.nonprivate / np.minimum(grid, 1.0)
+        axes.fill_between(grid, found.nonprivate, above, alpha=0.35, label=sandwich, **hatched)
         value = [one.value for one in curve]
         axes.plot(grid, value, color=BLUE, label="theorem: 1/(tails + core)")
-        for name, colour, style in (("tail", VERMILLION, "--"), ("core", GREEN, ":")):
-            term = np.array([getattr(one, f"{name}_term") for one in curve])
-            shown = term > 0
-            if shown.any():
-                text = {"tail": f"tails alone: 1/({EPSILON}{TAU})"}.get(
-                    name, f"core alone: 1/((1 {MINUS} {TAU}) H{SQUARED})"
-                )
+        tails, core = f"tails alone: 1/({EPSILON}{TAU})", f"core alone: 1/((1 {MINUS} {TAU}) H{SQUARED})"
+        for terms, colour, style, text in (
+            ([one.tail_term for one in curve], VERMILLION, "--", tails),
+            ([one.core_term for one in curve], GREEN, ":", core),
+        ):
+            term = np.array(terms)
+            if np.any(shown := term > 0):
                 axes.plot(grid[shown], 1 / term[shown], color=colour, linestyle=style, label=text)
         floor = f"without privacy: 1/H{SQUARED}"
         axes.axhline(found.nonprivate, color=BLACK, linestyle=(0, (5, 2, 1, 2)), linewidth=1.0, label=floor)
         heights = [*value, found.nonprivate]
-        marks = (("o", ORANGE, "exact n, advantage 2/3"), ("_", BLACK, "no private test with fewer"))
-        for place, (marker, colour, text) in enumerate(marks):
+        circle: Any = {"color": ORANGE, "marker": "o", "markersize": 6, "markeredgewidth": 0.6}
+        dash: Any = {"color": BLACK, "marker": "_", "markersize": 13, "markeredgewidth": 2.0}
+        marks = ((0, "exact n, advantage 2/3", circle), (1, "no private test with fewer", dash))
+        for place, text, look in marks:
             points = [(e, numbers[place]) for e, numbers in exact if numbers[place] is not None]
             if points:
                 at, n = zip(*points, strict=True)
-                look: Any = {
-                    "color": colour,
-                    "markeredgecolor": BLACK,
-                    "markeredgewidth": (0.6, 2.0)[place],
-                    "markersize": (6, 13)[place],
-                }
-                axes.plot(at, n, marker, linestyle="none", zorder=4, label=text, **look)
+                axes.plot(at, n, markeredgecolor=BLACK, linestyle="none", zorder=4, label=text, **look)
                 heights += n
         axes.axvline(found.epsilon, color=BLACK, linewidth=0.7, linestyle=":")
         axes.set_xlim(low, high)
         axes.set_ylim(min(heights) / 2, max(heights) * 2.5)
-        axes.set_xlabel(f"privacy loss {EPSILON}")
-        axes.set_ylabel("records n (curves: up to a constant)")
-        pairs = f"{law('P', pair.null.describe())}, {law('Q', pair.alternative.describe())}"
-        axes.set_title(f"Records a private test needs; {pairs}")
-        legend(axes)
-        return axes
+        laws = f"{law('P', pair.null.describe())}, {law('Q', pair.alternative.describe())}"
+        title = f"Records a private test needs; {laws}"
+        return finished(axes, f"privacy loss {EPSILON}", "records n (curves: up to a constant)", title)
 
 
 def _range(found: SampleComplexity) -> tuple[float, float]:
-    """Epsilons to show: a decade or so on both sides, and where privacy becomes free if that is near."""
+    """The range of epsilon: about a decade on both sides, and up to where privacy becomes free if that is near."""
     low, high = min(found.epsilon / 8, 0.05), max(found.epsilon * 8, 2.0)
     if found.epsilon < found.free_epsilon <= 20:
         high = max(high, 2 * found.free_epsilon)
@@ -332,7 +313,7 @@ def _exact(
 
 
 def _attempt(question: Callable[..., int], pair: Pair, epsilon: float) -> int | None:
-    """A number that cannot be computed (an epsilon too small for 64-bit totals) is left out of the picture."""
+    """The answer; None if it cannot be computed, as for an epsilon too small for 64-bit totals."""
     try:
         return int(question(pair.null, pair.alternative, epsilon=epsilon))
     except PrivatestError:
@@ -340,7 +321,7 @@ def _attempt(question: Callable[..., int], pair: Pair, epsilon: float) -> int | 
 
 
 def _regimes(axes: Axes, grid: np.ndarray, curve: list[SampleComplexity]) -> None:
-    """Shades and names for the ranges in which the tails, the core or nothing limits."""
+    """Shade and name the ranges of each regime: tails, core or free."""
     edges = [0, *(i for i in range(1, len(curve)) if curve[i].regime != curve[i - 1].regime), len(curve) - 1]
     for first, last in itertools.pairwise(edges):
         if first == last:
@@ -363,38 +344,33 @@ def power_curve(curve: PowerCurve, ax: Axes | None = None) -> Axes:
     order = np.argsort(curve.n)
     n = np.array(curve.n)[order]
     series = (
-        (f"advantage 1 {MINUS} {ALPHA} {MINUS} {BETA}",
-         curve.advantage, BLUE, "-", "o"),
+        (f"advantage 1 {MINUS} {ALPHA} {MINUS} {BETA}", curve.advantage, BLUE, "-", "o"),
         (f"type I error {ALPHA} (says Q under P)", curve.alpha, VERMILLION, "--", "s"),
         (f"type II error {BETA} (says P under Q)", curve.beta, ORANGE, ":", "^"),
-    )  # fmt: skip
+    )
     with drawing(ax, (8.6, 4.2)) as axes:
         for text, values, colour, style, marker in series:
             y = np.array(values)[order]
             axes.plot(n, y, color=colour, linestyle=style, marker=marker, markersize=4, label=text)
-        bar, goal = (
-            (BAR, "2/3") if curve.beta_goal is None else (curve.beta_goal, f"{BETA} at most {curve.beta_goal:g}")
-        )
-        met = "advantage 2/3" if curve.beta_goal is None else f"{BETA} = {curve.beta_goal:g}"
+        if curve.beta_goal is None:
+            bar, goal, met, reached = BAR, "2/3", "advantage 2/3", np.array(curve.advantage) >= BAR
+        else:
+            bar, goal = curve.beta_goal, f"{BETA} at most {curve.beta_goal:g}"
+            met, reached = f"{BETA} = {curve.beta_goal:g}", np.array(curve.beta) <= bar
         axes.axhline(bar, color=GREY, linewidth=0.8, linestyle=(0, (5, 2, 1, 2)), label=met)
-        reached = np.array(curve.advantage) >= BAR if curve.beta_goal is None else np.array(curve.beta) <= bar
         if reached.any() and curve.enough is not None:
+            enough = f"{goal} from n = {curve.enough} on"
             if n[0] <= curve.enough <= n[-1]:
-                axes.axvline(curve.enough, color=GREY, linewidth=0.8, label=f"{goal} from n = {curve.enough} on")
+                axes.axvline(curve.enough, color=GREY, linewidth=0.8, label=enough)
             elif curve.enough < n[0]:
-                axes.plot(
-                    [], [], color=GREY, linewidth=0.8, label=f"{goal} from n = {curve.enough} on, before all shown"
-                )
+                axes.plot([], [], color=GREY, linewidth=0.8, label=f"{enough}, before all shown")
         if n[-1] > 8 * n[0]:
             axes.set_xscale("log")
         if len(n) == 1:
             axes.set_xlim(n[0] * 0.5, n[0] * 1.5)
         axes.set_ylim(min(-0.02, float(min(curve.advantage)) * 1.05), 1.02)
-        axes.set_xlabel("records n")
-        axes.set_ylabel("probability")
-        axes.set_title(_title(f"Exact error rates of '{plain(curve.test)}' at {_epsilon(curve.epsilon)}", curve))
-        legend(axes)
-        return axes
+        title = _title(f"Exact error rates of '{plain(curve.test)}' at {_epsilon(curve.epsilon)}", curve)
+        return finished(axes, "records n", "probability", title)
 
 
 def comparison(table: Comparison, ax: Axes | None = None) -> Axes:
@@ -421,17 +397,12 @@ def comparison(table: Comparison, ax: Axes | None = None) -> Axes:
         bound = f"no private test with\nfewer than {table.lower_bound}"
         axes.axvline(table.lower_bound, color=VERMILLION, linestyle="--", linewidth=1.2, label=bound)
         if table.optimum is not None:
-            axes.axvline(
-                table.optimum, color=BLUE, linestyle=":", linewidth=1.6, label=f"best possible: {table.optimum}"
-            )
-        axes.set_yticks(range(len(rows)), [plain(row.test, 34) for row in rows])
-        axes.invert_yaxis()
+            best = f"best possible: {table.optimum}"
+            axes.axvline(table.optimum, color=BLUE, linestyle=":", linewidth=1.6, label=best)
         axes.set_xlim(left, most * 2.2)
-        axes.grid(visible=False, axis="y")
-        axes.set_xlabel("records n")
-        axes.set_title(_title(f"Records for advantage {number(table.advantage)} at {_epsilon(table.epsilon)}", table))
-        legend(axes)
-        return axes
+        _name_rows(axes, [row.test for row in rows])
+        title = _title(f"Records for advantage {number(table.advantage)} at {_epsilon(table.epsilon)}", table)
+        return finished(axes, "records n", None, title)
 
 
 def notion_comparison(table: NotionComparison, ax: Axes | None = None) -> Axes:
@@ -448,17 +419,19 @@ def notion_comparison(table: NotionComparison, ax: Axes | None = None) -> Axes:
         if known:
             axes.plot([n for _, n in known], [place for place, _ in known], "D", color=BLACK, label="best test")
         for place, row in enumerate(rows):
-            axes.text(
-                max(row.lower_bound, row.optimum or 0) * 1.03, place, f"{row.lower_bound}", va="center", fontsize=8.5
-            )
-        axes.set_yticks(range(len(rows)), [plain(row.privacy, 34) for row in rows])
-        axes.invert_yaxis()
+            end = max(row.lower_bound, row.optimum or 0)
+            axes.text(end * 1.03, place, f"{row.lower_bound}", va="center", fontsize=8.5)
         axes.set_xlim(0, 1.25 * max(max(row.lower_bound, row.optimum or 0) for row in rows))
-        axes.grid(visible=False, axis="y")
-        axes.set_xlabel("records n that every test needs")
-        axes.set_title(_title(f"Records for {plain(table.goal)} beside {plain(table.privacy)}", table))
-        legend(axes)
-        return axes
+        _name_rows(axes, [row.privacy for row in rows])
+        title = _title(f"Records for {plain(table.goal)} beside {plain(table.privacy)}", table)
+        return finished(axes, "records n that every test needs", None, title)
+
+
+def _name_rows(axes: Axes, names: list[str]) -> None:
+    """Name the rows of a table, the first at the top."""
+    axes.set_yticks(range(len(names)), [plain(name, 34) for name in names])
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
 
 
 def _epsilon(epsilon: float) -> str:
@@ -466,7 +439,7 @@ def _epsilon(epsilon: float) -> str:
 
 
 def _title(start: str, described: Any) -> str:
-    """With the pair, where the result knows it."""
+    """The title with the pair, if the result knows it."""
     null, alternative = getattr(described, "null", ""), getattr(described, "alternative", "")
     if not null or not alternative:
         return start

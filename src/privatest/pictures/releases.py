@@ -1,14 +1,11 @@
-"""The law of a noisy statistic under both hypotheses, the threshold between them, and a release if there is one.
+"""Pictures of tests, estimates, comparisons of groups, change points and streams, with what they released.
 
-Intervals: how wide one is along its parameter, which lift a comparison finds, and what was released of either.
-
-Widths, bounds and powers are exact at the marks, and as many are computed as patience allows; the lines between the
-marks are drawn by hand, so to say: smoothly.
-
-Series: what was released of them, never the records.
-
-Change points: the accuracy that is promised, and noisy block sums. Sequential tests: the walk of the log e-value
-between its boundaries, and how long walks take.
+- *Tests*: the law of the noisy statistic under both hypotheses, the threshold, and the released statistic.
+- *Intervals*: expected widths along a parameter, the power of a comparison along the difference, and the released
+  interval. Numbers are exact at the marks, of which as many are computed as patience allows; the lines between the
+  marks are smooth interpolations.
+- *Series*: change points with the accuracy that is promised, noisy block sums, the walk of a sequential test's log
+  e-value between its boundaries, and how long such walks take.
 """
 
 from __future__ import annotations
@@ -44,8 +41,8 @@ from privatest.pictures.canvas import (
     chance,
     cost,
     drawing,
+    finished,
     law,
-    legend,
     number,
     plain,
 )
@@ -94,11 +91,9 @@ def private_test(test: PrivateTest, ax: Axes | None = None, *, release: Release 
             error = f"{BETA} = {chance(test.beta)}" if first else None
             _error(axes, edges, masses, wrong, error, VERMILLION, "....")
         where = 'left: "alternative"' if test.upper is None else 'between: "null"'
-        _finish(axes, edges, thresholds, where, release)
-        axes.set_xlabel(axis)
         kept = cost(test) if test.private else "NOT PRIVATE"
-        axes.set_title(f"What the test '{plain(test.name)}' releases from n = {test.n} records, {kept}")
-        return axes
+        title = f"What the test '{plain(test.name)}' releases from n = {test.n} records, {kept}"
+        return _with_threshold(axes, edges, thresholds, where, release, axis, title)
 
 
 def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | None = None) -> Axes:
@@ -119,26 +114,14 @@ def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | Non
     below = (np.arange(len(edges) - 1) < round((cutoff - edges[0]) / step))[::-1]
     hardest = f"hardest law at distance {number(test.distance)}"
     with drawing(ax, (8.6, 4.2)) as axes:
-        for cdf, text, colour, style, hatch, wrong, name, error in (
-            (
-                cdfs[0],
-                law("P", test.domain.null, lines=True),
-                BLUE,
-                "-",
-                "////",
-                ~below,
-                ALPHA,
-                test.alpha,
-            ),
-            (cdfs[1], hardest, VERMILLION, "--", "....", below, BETA, test.beta),
-        ):
-            _law(axes, shown, np.diff(cdf)[::-1], text, colour, style)
-            _error(axes, shown, np.diff(cdf)[::-1], wrong, f"{name} = {chance(error)}", colour, hatch)
-        _finish(axes, shown, (threshold,), 'left: "alternative"', release)
-        axes.set_xlabel("minus the noisy excess over its mean under P, for each record")
-        title = f"What the fit test '{plain(test.method)}' releases from n = {test.n} records"
-        axes.set_title(f"{title}, {cost(test)}")
-        return axes
+        null, hard = (np.diff(cdf)[::-1] for cdf in cdfs)
+        _law(axes, shown, null, law("P", test.domain.null, lines=True), BLUE, "-")
+        _error(axes, shown, null, ~below, f"{ALPHA} = {chance(test.alpha)}", BLUE, "////")
+        _law(axes, shown, hard, hardest, VERMILLION, "--")
+        _error(axes, shown, hard, below, f"{BETA} = {chance(test.beta)}", VERMILLION, "....")
+        axis = "minus the noisy excess over its mean under P, for each record"
+        title = f"What the fit test '{plain(test.method)}' releases from n = {test.n} records, {cost(test)}"
+        return _with_threshold(axes, shown, (threshold,), 'left: "alternative"', release, axis, title)
 
 
 def _cutoffs(test: PrivateTest) -> list[Fraction]:
@@ -180,7 +163,10 @@ def _error(axes: Axes, edges: Floats, masses: Floats, wrong: Any, text: str | No
     axes.stairs(heights, edges, fill=True, label=text, **look)
 
 
-def _finish(axes: Axes, edges: Floats, thresholds: tuple[float, ...], text: str, release: Any) -> None:
+def _with_threshold(
+    axes: Axes, edges: Floats, thresholds: tuple[float, ...], text: str, release: Any, x: str, title: str
+) -> Axes:
+    """Add the thresholds and the released statistic, if there is one, and finish the picture."""
     label = f"threshold{'s' if len(thresholds) > 1 else ''} {', '.join(map(number, thresholds))}\n({text})"
     for threshold in thresholds:
         axes.axvline(threshold, color=BLACK, linewidth=1.1, label=label)
@@ -196,8 +182,7 @@ def _finish(axes: Axes, edges: Floats, thresholds: tuple[float, ...], text: str,
     margin = 0.02 * (high - low)
     axes.set_xlim(low - margin, high + margin)
     axes.set_ylim(bottom=0)
-    axes.set_ylabel("probability density")
-    legend(axes)
+    return finished(axes, x, "probability density", title)
 
 
 def power_along(
@@ -214,11 +199,8 @@ def power_along(
         axes.set_xlim(low, high)
         axes.set_ylim(0, 1.02)
         named = re.search(r"(\w+)\s*=\s*\?", family)
-        axes.set_xlabel(named[1] if named else "?")
-        axes.set_ylabel('probability of "alternative"')
-        axes.set_title(f"Power of the test '{plain(test.name)}' on n = {test.n} records, {cost(test)}")
-        legend(axes)
-        return axes
+        title = f"Power of the test '{plain(test.name)}' on n = {test.n} records, {cost(test)}"
+        return finished(axes, named[1] if named else "?", 'probability of "alternative"', title)
 
 
 def _range_ends(between: Any) -> tuple[float, float]:
@@ -255,12 +237,9 @@ def histogram_test(test: HistogramTest, ax: Axes | None = None, *, release: Rele
         seen = reached > 0
         axes.plot(centres[seen], said[seen] / reached[seen], color=GREEN, marker=".", label='says "null"')
         axes.set_ylim(0, 1.05)
-        axes.set_ylabel("probability")
-        axes.set_xlabel("log ratio of the histogram, in nats")
-        found = "" if release is None else f'; it said "{release.decision}"'
-        axes.set_title(f"Histogram test '{plain(test.name)}' on n = {test.n} records, {cost(test)}{found}")
-        legend(axes)
-        return axes
+        answer = "" if release is None else f'; it said "{release.decision}"'
+        title = f"Histogram test '{plain(test.name)}' on n = {test.n} records, {cost(test)}{answer}"
+        return finished(axes, "log ratio of the histogram, in nats", "probability", title)
 
 
 # No further mark is begun after so many seconds: one takes up to a few.
@@ -312,11 +291,8 @@ def _along(design: EstimateDesign, ax: Axes | None, patience: float) -> Axes:
             axes.axvline(design.tuned_for[0], color=BLACK, linewidth=0.9, linestyle=":", label=f"made for {expected}")
         axes.set_xlim(*design.between)
         axes.set_ylim(0, 1.12 * max([*widths.values(), *bounds.values()]))
-        axes.set_xlabel(f"true {plain(design.parameter)}")
-        axes.set_ylabel("expected width of the interval")
-        _titled(axes, *_title(design))
-        legend(axes)
-        return axes
+        title = _joined(axes, *_title(design))
+        return finished(axes, f"true {plain(design.parameter)}", "expected width of the interval", title)
 
 
 def _title(design: EstimateDesign) -> tuple[str, str]:
@@ -324,9 +300,9 @@ def _title(design: EstimateDesign) -> tuple[str, str]:
     return f"{number(design.confidence)} interval for {plain(design.family)}", kept
 
 
-def _titled(axes: Axes, first: str, second: str) -> None:
-    """A title: on one line of a figure of our own, on two where the caller's may be narrow."""
-    axes.set_title(f"{first}, {second}" if axes.figure.get_label() == OWN else f"{first},\n{second}")
+def _joined(axes: Axes, first: str, second: str) -> str:
+    """A title, on one line of a figure of our own, on two lines of the caller's figure, which may be narrow."""
+    return f"{first}, {second}" if axes.figure.get_label() == OWN else f"{first},\n{second}"
 
 
 def _span(marks: dict[float, float]) -> str:
@@ -366,7 +342,7 @@ def _released(design: EstimateDesign, release: EstimateRelease, ax: Axes | None)
         axes.set_xlabel(plain(design.parameter))
         first, second = _title(design)
         beyond = f"; the data lie {release.beyond.upper()} the range" if release.beyond else ""
-        _titled(axes, first, f"{second}{beyond}")
+        axes.set_title(_joined(axes, first, f"{second}{beyond}"))
         return axes
 
 
@@ -412,11 +388,8 @@ def groups(
         axes.set_xlim(*ends)
         axes.set_ylim(0, 1.03 if release is None else 1.28)
         axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1.0])
-        axes.set_xlabel(f"rate of {names[1]} minus rate of {names[0]}")
-        axes.set_ylabel("probability")
-        _titled(axes, *_of_groups(design, release))
-        legend(axes)
-        return axes
+        title = _joined(axes, *_groups_title(design, release))
+        return finished(axes, f"rate of {names[1]} minus rate of {names[0]}", "probability", title)
 
 
 def difference(release: GroupsRelease, ax: Axes | None = None) -> Axes:
@@ -428,23 +401,21 @@ def difference(release: GroupsRelease, ax: Axes | None = None) -> Axes:
         axes.set_xlim(*_difference(axes, release, (-away, away)))
         axes.set_ylim(1.0, 1.28)
         axes.set_yticks([])
-        axes.set_xlabel(f"rate of {names[1]} minus rate of {names[0]}")
-        _titled(axes, _found(release), f"n = {release.n[0]} and {release.n[1]} records")
-        legend(axes)
-        return axes
+        title = _joined(axes, _answer(release), f"n = {release.n[0]} and {release.n[1]} records")
+        return finished(axes, f"rate of {names[1]} minus rate of {names[0]}", None, title)
 
 
-def _found(release: GroupsRelease) -> str:
+def _answer(release: GroupsRelease) -> str:
     says = "The rates differ" if release.decision == "alternative" else "No difference was found"
     return f"{says}, p = {chance(release.pvalue, 2)}"
 
 
-def _of_groups(design: GroupsDesign, release: GroupsRelease | None) -> tuple[str, str]:
+def _groups_title(design: GroupsDesign, release: GroupsRelease | None) -> tuple[str, str]:
     about = f"n = {design.n[0]} and {design.n[1]} records, {cost(design)}"
     if release is None:
         side = "" if design.alternative == "two-sided" else f" ({design.alternative})"
         return f"Which difference is found{side}", about
-    return _found(release), about
+    return _answer(release), about
 
 
 def _powers(design: GroupsDesign, rate: float, both: bool, until: float) -> dict[float, float]:
@@ -525,117 +496,109 @@ MOST_BARS = 300
 """More blocks than this are drawn as one outline."""
 LEAST_SERIES = 1e-4
 """Failure probabilities below this are off the picture."""
+RECORDS, SIMULATED = "record, in order of time", "SIMULATED, not private"
 
 
-def change_point(found: ChangePoint, ax: Axes | None = None) -> Axes:
+def change_point(change: ChangePoint, ax: Axes | None = None) -> Axes:
     """The index with its accuracy on the line of records and, where blocks were released, their noisy sums."""
-    sums, block = found.sums, found.block
-    with drawing(ax, (8.6, 3.8 if sums and block else 2.2)) as axes:
-        if sums and block:
-            _sums(axes, np.asarray(sums, dtype=np.float64), block, found.n % block // 2)
-        else:
-            axes.set_yticks([])
-            axes.set_ylim(0, 1)
-            axes.spines["left"].set_visible(False)
-        if found.index is not None:
-            low, high = max(found.index - found.accuracy, 0), min(found.index + found.accuracy, found.n)
-            _band(
-                axes,
-                low,
-                high,
-                f"{PLUS_MINUS}{found.accuracy}, right with\nprobability {number(1 - found.beta)}",
-            )
-            axes.axvline(found.index, color=VERMILLION, linewidth=2.0, label=f"change at {found.index}")
-        axes.set_xlim(0, found.n)
-        axes.set_xlabel("record, in order of time")
-        kept = cost(found) if found.private else "SIMULATED, not private"
-        when = "" if found.order_value is None else f" ({plain(str(found.order_value))})"
-        answer = "No change found" if found.index is None else f"Change at record {found.index}{when}"
-        axes.set_title(f"{answer} of {found.n} (method '{plain(found.method)}', {kept})")
-        legend(axes)
-        return axes
+    when = "" if change.order_value is None else f" ({plain(str(change.order_value))})"
+    answer = "No change found" if change.index is None else f"Change at record {change.index}{when}"
+    title = f"{answer} of {change.n} (method '{plain(change.method)}', {_price(change)})"
+    found = {} if change.index is None else {change.index: f"change at {change.index}"}
+    return _changes(change, change.block, found, f"{PLUS_MINUS}{change.accuracy}, right", title, ax)
 
 
-def change_points(found: ChangePoints, ax: Axes | None = None) -> Axes:
+def change_points(changes: ChangePoints, ax: Axes | None = None) -> Axes:
     """The indices with their accuracy on the line of records, and the blocks' noisy sums."""
-    with drawing(ax, (8.6, 3.8 if found.sums else 2.2)) as axes:
-        if found.sums:
-            _sums(axes, np.asarray(found.sums, dtype=np.float64), found.block, found.n % found.block // 2)
+    count = len(changes.indices)
+    answer = f"{count} change{'' if count == 1 else 's'}" if changes.changed else "No change found"
+    title = f"{answer} in {changes.n} records ({_price(changes)})"
+    found = dict.fromkeys(changes.indices, "changes")
+    return _changes(changes, changes.block, found, f"{PLUS_MINUS}{changes.accuracy}, each right", title, ax)
+
+
+def _changes(
+    release: ChangePoint | ChangePoints,
+    block: int | None,
+    found: dict[int, str],
+    band: str,
+    title: str,
+    ax: Axes | None,
+) -> Axes:
+    """The line of records with noisy sums, if there are any, and the indices found; each legend is shown once."""
+    with drawing(ax, (8.6, 3.8 if release.sums and block else 2.2)) as axes:
+        if release.sums and block:
+            _sums(axes, np.asarray(release.sums, dtype=np.float64), block, release.n % block // 2)
         else:
-            axes.set_yticks([])
-            axes.set_ylim(0, 1)
-            axes.spines["left"].set_visible(False)
-        for place, index in enumerate(found.indices):
-            low, high = max(index - found.accuracy, 0), min(index + found.accuracy, found.n)
-            text = f"{PLUS_MINUS}{found.accuracy}, each right with\nprobability {number(1 - found.beta)}"
-            _band(axes, low, high, "" if place else text)
-            axes.axvline(index, color=VERMILLION, linewidth=2.0, label="" if place else "changes")
-        axes.set_xlim(0, found.n)
-        axes.set_xlabel("record, in order of time")
-        kept = cost(found) if found.private else "SIMULATED, not private"
-        count = len(found.indices)
-        answer = "No change found" if not found.changed else f"{count} change{'' if count == 1 else 's'}"
-        axes.set_title(f"{answer} in {found.n} records ({kept})")
-        legend(axes)
-        return axes
+            _hide_height(axes)
+        texts: set[str] = set()
+        for index, text in found.items():
+            low, high = max(index - release.accuracy, 0), min(index + release.accuracy, release.n)
+            new = text not in texts
+            _band(axes, low, high, f"{band} with\nprobability {number(1 - release.beta)}" if new else "")
+            axes.axvline(index, color=VERMILLION, linewidth=2.0, label=text if new else "")
+            texts.add(text)
+        axes.set_xlim(0, release.n)
+        return finished(axes, RECORDS, None, title)
+
+
+def _hide_height(axes: Axes) -> None:
+    """Leave only the line of records."""
+    axes.set_yticks([])
+    axes.set_ylim(0, 1)
+    axes.spines["left"].set_visible(False)
+
+
+def _price(release: Any) -> str:
+    return cost(release) if release.private else SIMULATED
 
 
 def changes_plan(plan: ChangesPlan, missed: list[float], ax: Axes | None = None) -> Axes:
-    """How probably one of several changes is missed or further off than a distance, at most, block by block."""
+    """An upper bound on the probability that a change is missed or further off than a distance, block by block."""
+    distances = plan.block * np.arange(len(missed)) + plan.block // 2
+    curves = [(np.asarray(missed), BLUE, "-", "a change missed or\nfurther off, at most")]
+    laws = f"{law('P', plan.null)}, {law('Q', plan.alternative)}, {cost(plan)}"
+    title = f"How far off each change can be; {laws}"
+    return _failures(plan, distances, curves, "distance from a true change, in records", title, ax)
+
+
+def change_plan(plan: ChangePlan, curve: FailureCurve, ax: Axes | None = None) -> Axes:
+    """An upper bound on the probability that the index is off by more than a distance, and the promised accuracy."""
+    distances, failures = np.asarray(curve.distances), np.asarray(curve.failures)
+    last = max(int(np.searchsorted(distances, 2.5 * plan.accuracy)), 2)
+    distances, failures = distances[:last], failures[:last]
+    curves = [(failures, BLUE, "-", "index further off, at most")]
+    if plan.false_alarm is not None:
+        missed = np.array([1 - plan.power_after(int(a)) if a > 0 else 1.0 for a in distances])
+        curves += [
+            (missed, ORANGE, "--", "change missed, if so near\nthe end, at most"),
+            (failures + missed, GREY, ":", "either"),
+        ]
+    laws = f"{law('P', plan.null)}, then {law('Q', plan.alternative)}, {cost(plan)}"
+    title = f"How far off the index can be; {laws}, method '{plain(plan.method)}'"
+    return _failures(plan, distances, curves, "distance from the true change point, in records", title, ax)
+
+
+def _failures(
+    plan: ChangePlan | ChangesPlan,
+    distances: Any,
+    curves: list[tuple[Any, str, str, str]],
+    x: str,
+    title: str,
+    ax: Axes | None,
+) -> Axes:
+    """Probabilities of failure along distances, with beta and the accuracy that is promised."""
     with drawing(ax, (8.6, 4.0)) as axes:
-        distances = plan.block * np.arange(len(missed)) + plan.block // 2
-        shown = np.maximum(np.asarray(missed), LEAST_SERIES)
-        axes.step(distances, shown, where="post", color=BLUE, label="a change missed or\nfurther off, at most")
+        for failures, colour, style, text in curves:
+            shown = np.clip(failures, LEAST_SERIES, 1)
+            axes.step(distances, shown, where="post", color=colour, linestyle=style, label=text)
         look: dict[str, Any] = {"color": BLACK, "linewidth": 0.8, "linestyle": (0, (5, 2, 1, 2))}
         axes.axhline(plan.beta, label=f"{BETA} = {number(plan.beta)}", **look)
         axes.axvline(plan.accuracy, color=VERMILLION, linewidth=1.4, label=f"accuracy: {plan.accuracy} records")
         axes.set_yscale("log")
         axes.set_ylim(LEAST_SERIES, 1.1)
-        axes.set_xlim(0, max(float(distances[-1]), plan.accuracy * 1.2))
-        axes.set_xlabel("distance from a true change, in records")
-        axes.set_ylabel("probability")
-        axes.set_title(
-            f"How far off each change can be; {law('P', plan.null)}, {law('Q', plan.alternative)}, {cost(plan)}"
-        )
-        legend(axes)
-        return axes
-
-
-def change_plan(plan: ChangePlan, curve: FailureCurve, ax: Axes | None = None) -> Axes:
-    """How probably the index is off by more than a distance, at most; and where the promise is read off."""
-    distances, failures = np.asarray(curve.distances), np.asarray(curve.failures)
-    last = max(int(np.searchsorted(distances, 2.5 * plan.accuracy)), 2)
-    distances, failures = distances[:last], failures[:last]
-    with drawing(ax, (8.6, 4.0)) as axes:
-        shown = np.maximum(failures, LEAST_SERIES)
-        axes.step(distances, shown, where="post", color=BLUE, label="index further off, at most")
-        if plan.false_alarm is not None:
-            missed = np.array([1 - plan.power_after(int(a)) if a > 0 else 1.0 for a in distances])
-            for bound, colour, style, text in (
-                (missed, ORANGE, "--", "change missed, if so near\nthe end, at most"),
-                (failures + missed, GREY, ":", "either"),
-            ):
-                shown = np.clip(bound, LEAST_SERIES, 1)
-                axes.step(distances, shown, where="post", color=colour, linestyle=style, label=text)
-        axes.axhline(
-            plan.beta,
-            color=BLACK,
-            linewidth=0.8,
-            linestyle=(0, (5, 2, 1, 2)),
-            label=f"{BETA} = {number(plan.beta)}",
-        )
-        axes.axvline(plan.accuracy, color=VERMILLION, linewidth=1.4, label=f"accuracy: {plan.accuracy} records")
-        axes.set_yscale("log")
-        axes.set_ylim(LEAST_SERIES, 1.1)
         axes.set_xlim(0, max(float(distances[-1]), plan.accuracy * 1.2, 1.0))
-        axes.set_xlabel("distance from the true change point, in records")
-        axes.set_ylabel("probability")
-        kept = f"{cost(plan)}, method '{plain(plan.method)}'"
-        axes.set_title(
-            f"How far off the index can be; {law('P', plan.null)}, then {law('Q', plan.alternative)}, {kept}"
-        )
-        legend(axes)
-        return axes
+        return finished(axes, x, "probability", title)
 
 
 def monitor(watch: Any, ax: Axes | None = None) -> Axes:
@@ -655,34 +618,25 @@ def monitor(watch: Any, ax: Axes | None = None) -> Axes:
             _alarm(axes, raised)
             low, high = min(low, raised.index - raised.accuracy), max(high, raised.seen * 1.01)
         axes.set_xlim(max(low, 0.0), high)
-        axes.set_xlabel("record, in order of time")
         state = f"alarm after {raised.seen} records" if raised is not None else f"no alarm in {watch.seen} records"
-        kept = cost(watch) if watch.private else "SIMULATED, not private"
-        axes.set_title(f"Monitor: {state}, {kept}")
-        legend(axes)
-        return axes
+        return finished(axes, RECORDS, None, f"Monitor: {state}, {_price(watch)}")
 
 
-def alarm(found: Alarm, ax: Axes | None = None) -> Axes:
+def alarm(raised: Alarm, ax: Axes | None = None) -> Axes:
     """An alarm by itself: the index with its accuracy on the line of records, and when it was raised."""
     with drawing(ax, (8.6, 2.2)) as axes:
-        axes.set_yticks([])
-        axes.set_ylim(0, 1)
-        axes.spines["left"].set_visible(False)
-        _alarm(axes, found)
-        axes.set_xlim(max(min(found.index - 2 * found.accuracy, found.index - 1), 0), found.seen * 1.01)
-        axes.set_xlabel("record, in order of time")
-        kept = "" if found.private else ", SIMULATED, not private"
-        axes.set_title(f"Alarm after {found.seen} records{kept}")
-        legend(axes)
-        return axes
+        _hide_height(axes)
+        _alarm(axes, raised)
+        axes.set_xlim(max(min(raised.index - 2 * raised.accuracy, raised.index - 1), 0), raised.seen * 1.01)
+        kept = "" if raised.private else f", {SIMULATED}"
+        return finished(axes, RECORDS, None, f"Alarm after {raised.seen} records{kept}")
 
 
-def _alarm(axes: Axes, found: Any) -> None:
-    text = f"{PLUS_MINUS}{found.accuracy} records"
-    _band(axes, found.index - found.accuracy, found.index + found.accuracy, text)
-    axes.axvline(found.index, color=VERMILLION, linewidth=2.0, label=f"change at {found.index}")
-    axes.axvline(found.seen, color=BLACK, linewidth=1.4, linestyle="--", label=f"alarm after {found.seen}")
+def _alarm(axes: Axes, raised: Any) -> None:
+    index, accuracy = raised.index, raised.accuracy
+    _band(axes, index - accuracy, index + accuracy, f"{PLUS_MINUS}{accuracy} records")
+    axes.axvline(index, color=VERMILLION, linewidth=2.0, label=f"change at {index}")
+    axes.axvline(raised.seen, color=BLACK, linewidth=1.4, linestyle="--", label=f"alarm after {raised.seen}")
 
 
 def _sums(axes: Axes, sums: Any, block: int, start: int) -> None:
@@ -736,27 +690,19 @@ def walk(
             text = f"verdict after {verdict.seen}"
             axes.axvline(verdict.seen, color=BLACK, linewidth=1.4, linestyle=":", label=text)
         axes.set_xlim(float(places[0]), max(float(seen) * 1.03, max(plan.expected_n)))
-        axes.set_xlabel("record, in order of time")
-        axes.set_ylabel("log e-value against P, in nats")
         state = f"{verdict.decision} after {seen} records" if verdict is not None else f"open after {seen} records"
-        kept = cost(plan) if private else "SIMULATED, not private"
-        axes.set_title(f"{law('P', plan.null)} or {law('Q', plan.alternative)}: {state}, {kept}")
-        legend(axes)
-        return axes
+        kept = cost(plan) if private else SIMULATED
+        title = f"{law('P', plan.null)} or {law('Q', plan.alternative)}: {state}, {kept}"
+        return finished(axes, RECORDS, "log e-value against P, in nats", title)
 
 
 def stopping(plan: SequentialPlan, ax: Axes | None = None) -> Axes:
     """How probably there is no verdict yet after so many records, under P and under Q; and the fixed test's number."""
     with drawing(ax, (8.6, 3.8)) as axes:
         last = 1
-        looks: tuple[tuple[Any, str, str, str, float], ...] = tuple(
-            (each, colour, style, name, mean)
-            for each, colour, style, name, mean in zip(
-                plan.walks, (BLUE, ORANGE), ("-", "--"), ("P", "Q"), plan.expected_n, strict=True
-            )
-        )
-        for each, colour, style, name, mean in looks:
-            left = 1 - np.cumsum(each.stops)
+        looks = ((BLUE, "-", "P"), (ORANGE, "--", "Q"))
+        for one, mean, (colour, style, name) in zip(plan.walks, plan.expected_n, looks, strict=True):
+            left = 1 - np.cumsum(one.stops)
             count = max(int(np.argmax(left < 0.005)) + 1 if np.any(left < 0.005) else len(left), 1)
             last = max(last, plan.records(count))
             edges = [0.0, *(float(plan.records(k)) for k in range(1, count + 1))]
@@ -765,10 +711,5 @@ def stopping(plan: SequentialPlan, ax: Axes | None = None) -> Axes:
         axes.axvline(plan.fixed_n, color=BLACK, linewidth=1.2, linestyle=":", label=f"fixed number: {plan.fixed_n}")
         axes.set_ylim(0, 1.02)
         axes.set_xlim(0, max(last, plan.fixed_n * 1.05))
-        axes.set_xlabel("records")
-        axes.set_ylabel("probability of no verdict yet")
-        axes.set_title(
-            f"{law('P', plan.null)} or {law('Q', plan.alternative)}: how long till the verdict, {cost(plan)}"
-        )
-        legend(axes)
-        return axes
+        title = f"{law('P', plan.null)} or {law('Q', plan.alternative)}: how long till the verdict, {cost(plan)}"
+        return finished(axes, "records", "probability of no verdict yet", title)

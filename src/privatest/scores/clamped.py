@@ -1,6 +1,6 @@
 """The clamped log-likelihood ratio as a score on a lattice.
 
-Cells of real-valued records are uniform in x where that is enough, else uniform in a bounded transform of x.
+Cells of real-valued records are uniform in x if that is fine enough, else uniform in a bounded transform of x.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from privatest.errors import InvalidInput, shown
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair, Reals
-from privatest.numbers import Floats, Number, positive_integer, rational
+from privatest.numbers import Floats, Number, first_true, positive_integer, rational
 from privatest.scores.score import (
     LARGEST_TOTAL,
     BoundedCells,
@@ -36,11 +36,11 @@ COMFORTABLE_CELLS = 1 << 13
 def partition(
     pair: ContinuousPair, low: float, high: float, step: float, spread: float
 ) -> tuple[DyadicCells | BoundedCells, Floats]:
-    """Cells so fine that the ratio clamped to [low, high] varies little within one, and their inner edges.
+    """Cells within which the ratio clamped to [low, high] varies little, and their inner edges.
 
-    Little: the root mean square of the variation, over both hypotheses, is at most a quarter of ``step``. Where
-    that would take more than a comfortable number of cells (a jump of the density inside one), there are as many as
-    that and, if need be, more, until it is at most 1/64 of the ratio's standard deviation ``spread``.
+    The root mean square of the variation, over both hypotheses, is at most a quarter of ``step``. If
+    that needs more than a comfortable number of cells (because a density jumps inside one), more are used only
+    until it is at most 1/64 of the ratio's standard deviation ``spread``.
     """
     if (cut := pair.null.cut) is not None:
         sides = BoundedCells(cut, 1.0, 0)
@@ -59,27 +59,27 @@ def partition(
         """Root mean square variation of the ratio within cells of this length."""
         gaps = np.maximum(np.diff(coordinates), 1e-300)
         within = np.minimum(jumps * np.minimum(length / gaps, 1.0), high - low)
-        spill = np.maximum(length / gaps, 1.0)  # a jump inside a short gap spoils the whole cell
+        spill = np.maximum(length / gaps, 1.0)  # a jump inside a short gap affects the whole cell
         share = np.minimum(mass * spill, 1.0)
         return math.sqrt(float(share @ within**2) / 12)
 
     centre, scale = _middle(pair)
     away = x - centre
     t = away / (scale + np.abs(away))
-    found: list[tuple[float, int, DyadicCells | BoundedCells]]
+    choices: list[tuple[float, int, DyadicCells | BoundedCells]]
     enough = max(step / 4, spread / 64)
     for most, goal in ((COMFORTABLE_CELLS, step / 4), (MOST_CELLS, enough)):
         exponent = min(_finest(lambda e: error(x, math.ldexp(1.0, -e)), right - left, goal, most), shortest)
         uniform = _dyadic(pair, exponent, left, right)
         left_over = error(x, math.ldexp(1.0, -exponent))
-        found = [(left_over, uniform.count, uniform)]
+        choices = [(left_over, uniform.count, uniform)]
         if left_over > goal or uniform.count > COMFORTABLE_CELLS // 2:
             bits = _finest(lambda e: error(t, math.ldexp(1.0, -e)), 2.0, goal, most)
             bounded = BoundedCells(centre, scale, bits, *pair.support)
             left_over = error(t, math.ldexp(1.0, -bits))
-            found.append((left_over, bounded.count, bounded))
-        # One that meets the goal, and then the fewest cells; else the one that comes nearest.
-        left_over, _, best = min(found, key=lambda entry: (max(entry[0], goal), entry[1]))
+            choices.append((left_over, bounded.count, bounded))
+        # Of those that meet the goal the one with the fewest cells; else the one that comes nearest to it.
+        left_over, _, best = min(choices, key=lambda entry: (max(entry[0], goal), entry[1]))
         if left_over <= enough:
             break
     return best, best.edges
@@ -89,7 +89,7 @@ def _active(x: Floats, ratios: Floats, tolerance: float) -> tuple[float, float]:
     """The interval outside which the clamped ratio stays within ``tolerance`` of its value at the end."""
     from_left = np.flatnonzero(np.abs(ratios - ratios[0]) > tolerance)
     from_right = np.flatnonzero(np.abs(ratios - ratios[-1]) > tolerance)
-    # Neither finds its own end, which differs by nothing from itself.
+    # Neither contains its own end, which does not differ from itself.
     left = x[from_left[0] - 1] if len(from_left) else x[0]
     right = x[from_right[-1] + 1] if len(from_right) else x[-1]
     return float(left), float(right)
@@ -102,21 +102,18 @@ def _shortest(left: float, right: float) -> int:
 
 def _finest(error: Callable[[int], float], length: float, goal: float, most: int) -> int:
     """The smallest exponent e for which cells of length 2^-e meet the goal, or the largest affordable one."""
-    exponent = -math.floor(math.log2(length / 64))
     last = -math.floor(math.log2(length / most)) - 1
-    while exponent < last and error(exponent) > goal:
-        exponent += 1
-    return exponent
+    return first_true(lambda e: e >= last or error(e) <= goal, -math.floor(math.log2(length / 64)))
 
 
 def _dyadic(pair: ContinuousPair, exponent: int, left: float, right: float) -> DyadicCells:
-    first = math.floor(math.ldexp(left, exponent)) - 1  # one cell for all that lies left of `left`
+    first = math.floor(math.ldexp(left, exponent)) - 1  # one cell for everything to the left of `left`
     last = math.floor(math.ldexp(right, exponent)) + 1
     return DyadicCells(exponent, first, last - first + 1, *pair.support)
 
 
 def _middle(pair: ContinuousPair) -> tuple[float, float]:
-    """A centre and a scale, rounded to short binary numbers so that they print and travel exactly."""
+    """A centre and a scale, rounded to short binary numbers, which documents hold exactly."""
     quartiles = np.concatenate([d.ppf(np.array([0.25, 0.5, 0.75])) for d in (pair.null, pair.alternative)])
     spread = float(quartiles.max() - quartiles.min()) or 1.0
     scale = math.ldexp(1.0, round(math.log2(spread)))
@@ -124,7 +121,7 @@ def _middle(pair: ContinuousPair) -> tuple[float, float]:
 
 
 def cell_masses(distribution: Distribution, edges: Floats) -> Floats:
-    """Mass of (-inf, e_1), [e_1, e_2), ..., [e_m, inf): differences of the cdf or, on the right, of the sf."""
+    """Masses of (-inf, e_1), [e_1, e_2), ..., [e_m, inf): differences of the cdf or, on the right, of the sf."""
     assert isinstance(distribution, Reals)
     cdf = np.concatenate([[0.0], distribution.cdf(edges), [1.0]])
     sf = np.concatenate([[1.0], distribution.sf(edges), [0.0]])
@@ -135,13 +132,13 @@ def cell_masses(distribution: Distribution, edges: Floats) -> Floats:
 # of standard deviation sigma. With delta <= sigma/32 that is 1 part in 12,288 of the variance and under 1e-4 of
 # the advantage; tests/scores shows it by halving the step.
 STEPS_PER_DEVIATION = 32
-# On atoms the errors do not average out: the same few occur again and again. So the lattice is four times finer.
+# On atoms the errors do not average out, as the same few recur. So the lattice is four times finer.
 STEPS_PER_DEVIATION_OF_ATOMS = 128
 FEWEST_UNITS = 512
 MOST_UNITS = 1 << 16
-# e^-64 is 1.6e-28: a ratio beyond this, where ratios are unbounded, counts as infinite in tests without a clamp.
+# In tests without a clamp, a larger ratio counts as infinite if ratios are unbounded; e^-64 is 1.6e-28.
 DECISIVE = 64.0
-# Scores of infinite ratios are at least this, which no score of a finite one comes near.
+# Scores of infinite ratios are at least this; scores of finite ratios are far smaller.
 LEAST_INFINITE = 1 << 24
 
 
@@ -154,19 +151,19 @@ def clamped_score(pair: Pair, clamp: tuple[Number, Number], units: int | None = 
     a, b = _checked_clamp(clamp)
     low, high = realised_clamp(pair, a, b)
     grid = _grid(pair, low, high, units)
-    # Where the clamp cuts the ratio off, its ends are exactly those asked for, which floats may round to outside.
+    # If the clamp cuts the ratio off, its ends are exactly those of the argument, which floats may round outwards.
     first, last = (
-        rational(asked if end == cut else end, "clamp") for end, cut, asked in ((low, a, clamp[0]), (high, b, clamp[1]))
+        rational(exact if end == cut else end, "clamp") for end, cut, exact in ((low, a, clamp[0]), (high, b, clamp[1]))
     )
     return score_with_laws(grid.cells, grid.table(low, high), *lattice(first, last, grid.units), grid.p, grid.q)
 
 
 def whole_score(pair: Pair, n: int) -> Score:
-    """The ratio as it is, for the tests that do not clamp.
+    """The score of the ratio without a clamp, for the tests that do not clamp.
 
-    An infinite ratio settles the likelihood-ratio test whatever the other records say. So its score outweighs n
-    of any other, and any noise of the size that sLLR adds. An unbounded ratio beyond ``DECISIVE`` is treated the
-    same way: under the hypothesis it speaks against, it has probability at most e^-DECISIVE a record.
+    An infinite ratio decides the likelihood-ratio test whatever the other records are. So its score outweighs n
+    others, and any noise of the size that sLLR adds. An unbounded ratio beyond ``DECISIVE`` is treated the
+    same way: under the hypothesis it speaks against, a record has it with probability at most e^-DECISIVE.
     """
     grid, low, high, decisive = _whole_grid(pair)
     if not decisive.any():
@@ -174,12 +171,12 @@ def whole_score(pair: Pair, n: int) -> Score:
     origin, step = lattice(low, high, grid.units)
     overwhelming = n * (grid.units + 1) + math.ceil(abs(n * origin / step)) + math.ceil(1000 / step)
     overwhelming = max(overwhelming, LEAST_INFINITE)
-    return _whole_score(pair, min(overwhelming, LARGEST_TOTAL))  # of such scores not even two are allowed
+    return _whole_score(pair, min(overwhelming, LARGEST_TOTAL))  # Score.check_total refuses even two of these
 
 
 @lru_cache(maxsize=8)
 def _whole_score(pair: Pair, overwhelming: int) -> Score:
-    """:func:`whole_score` for all n of which an infinite ratio's score is this one."""
+    """:func:`whole_score` for all n for which the score of an infinite ratio is ``overwhelming``."""
     grid, low, high, decisive = _whole_grid(pair)
     table = grid.table(low, high)
     table[:-1][decisive] = np.where(grid.ratios[decisive] > 0, overwhelming, -overwhelming)
@@ -188,12 +185,12 @@ def _whole_score(pair: Pair, overwhelming: int) -> Score:
 
 @lru_cache(maxsize=8)
 def _whole_grid(pair: Pair) -> tuple[_Grid, float, float, npt.NDArray[np.bool_]]:
-    """The grid of the whole ratio, the ends of what is not decisive, and the cells that are."""
+    """The grid of the ratio, the least and largest ratio that is not decisive, and which cells are decisive."""
     ratios = pair.ratios if isinstance(pair, DiscretePair) else pair.ratio(pair.landmarks)  # type: ignore[attr-defined]
     limit = math.inf if all(map(math.isfinite, pair.ratio_range)) else DECISIVE
     finite = ratios[np.abs(ratios) <= min(limit, 1e300)]
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (-1.0, 1.0)
-    if not low < high:  # one finite ratio only; the lattice needs an extent
+    if not low < high:  # the lattice of a single finite ratio needs an extent
         low, high = low - 0.5, high + 0.5
     grid = _grid(pair, low, high, None)
     return grid, low, high, (np.abs(grid.ratios) > limit) | np.isinf(grid.ratios)
@@ -201,7 +198,7 @@ def _whole_grid(pair: Pair) -> tuple[_Grid, float, float, npt.NDArray[np.bool_]]
 
 @dataclass(frozen=True, eq=False)
 class _Grid:
-    """Cells, the ratio on each (not clamped, NaN where neither hypothesis goes) and their masses."""
+    """Cells, the ratio on each (not clamped; NaN if neither hypothesis has mass there) and their masses."""
 
     cells: Cells
     ratios: Floats
@@ -211,9 +208,9 @@ class _Grid:
     slope: float = 0.0
 
     def table(self, low: float, high: float) -> npt.NDArray[np.int64]:
-        """The clamped ratio in lattice units, with the odd cell's at the end."""
+        """The clamped ratio of each cell in lattice units, then that of the odd cell."""
         odd = min(max(0.0, low), high)
-        # A cell that neither hypothesis ever visits holds records outside both supports: odd ones.
+        # Records in a cell without mass under either hypothesis lie outside both supports: they are odd.
         values = np.append(np.where(np.isnan(self.ratios), odd, np.clip(self.ratios, low, high)), odd)
         scaled = np.rint((values - low) * (self.units / (high - low)))
         if self.slope:
@@ -225,7 +222,7 @@ class _Grid:
 
 def _grid(pair: Pair, low: float, high: float, units: int | None) -> _Grid:
     if isinstance(pair, DiscretePair):
-        # A label that neither hypothesis knows has no ratio and no mass.
+        # A label without mass under either hypothesis has no ratio.
         spread = _deviation(np.clip(np.nan_to_num(pair.ratios, nan=low), low, high), pair.p, pair.q)
         steps = _units(high - low, spread, units, STEPS_PER_DEVIATION_OF_ATOMS)
         if pair.kind == "labels":
@@ -243,7 +240,7 @@ def _grid(pair: Pair, low: float, high: float, units: int | None) -> _Grid:
 
 
 def _integer_grid(pair: DiscretePair, units: int) -> _Grid:
-    """The pair's runs of integers, and those between them where neither hypothesis ever goes."""
+    """The pair's runs of integers, and those between them where neither hypothesis has mass."""
     gaps = np.flatnonzero(pair.last[:-1] + 1 < pair.first[1:])
     first = np.insert(pair.first, gaps + 1, pair.last[gaps] + 1)
     p, q = (np.insert(mass, gaps + 1, 0.0) for mass in (pair.p, pair.q))
@@ -252,9 +249,9 @@ def _integer_grid(pair: DiscretePair, units: int) -> _Grid:
 
 
 def _straightened(pair: ContinuousPair, grid: _Grid, low: float, high: float) -> _Grid:
-    """Where the ratio is linear in x, the lattice's step becomes the ratio's change from cell to cell.
+    """The grid with the ratio's change from cell to cell as the lattice's step, if the ratio is linear in x.
 
-    Then the score is the cell's index itself, clipped, and engines need no lookup.
+    Then the score is the clipped index of the cell, and engines need no lookup.
     """
     inner = (grid.ratios > low) & (grid.ratios < high)
     changes = np.diff(grid.ratios[inner])
@@ -278,9 +275,9 @@ def _straightened(pair: ContinuousPair, grid: _Grid, low: float, high: float) ->
 
 
 def realised_clamp(pair: Pair, a: float, b: float) -> tuple[float, float]:
-    """The interval the clamped ratio really covers, which may be narrower than [a, b].
+    """The interval that the clamped ratio covers, which may be narrower than [a, b].
 
-    Ratios on events of probability under 1e-16 do not count: they are clamped to those of the other events.
+    Ratios of events with probability under 1e-16 are clamped to those of the other events.
     """
     least, most = pair.ratio_range
     if not (math.isfinite(max(a, least)) and math.isfinite(min(b, most))):
@@ -299,7 +296,7 @@ def realised_clamp(pair: Pair, a: float, b: float) -> tuple[float, float]:
 
 
 def _essential_range(pair: Pair) -> tuple[float, float]:
-    """Least and largest ratio, those left and right of all but 1e-16 of both hypotheses' mass not counted."""
+    """Least and largest ratio, without the outermost 1e-16 of both hypotheses' mass on either side."""
     if isinstance(pair, ContinuousPair):
         ratios = pair.ratio(pair.landmarks)
     else:
@@ -339,10 +336,10 @@ def _deviation(ratios: Floats, p: Floats, q: Floats) -> float:
 
 
 def cell_ratios(pair: ContinuousPair, edges: Floats, p: Floats, q: Floats) -> Floats:
-    """log P(cell)/Q(cell): the best score that is constant on the cell.
+    """log P(cell)/Q(cell), the best score that is constant on each cell.
 
-    Where a mass is so small that differences of cdfs lose its digits, the ratio of the densities in the
-    cell's middle stands in.
+    If a mass is so small that differences of cdfs lose its digits, the ratio of the densities in the
+    cell's middle is used.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(p) - np.log(q)
@@ -356,7 +353,7 @@ def cell_ratios(pair: ContinuousPair, edges: Floats, p: Floats, q: Floats) -> Fl
     if np.any(poor):
         by_density = pair.ratio(middles[poor])
         with np.errstate(invalid="ignore"):
-            # A cell in which the densities cross or jump: the middle does not speak for the mass in it.
+            # In a cell in which the densities cross or jump the middle does not represent the mass.
             contrary = (np.maximum(p, q)[poor] > 1e-12) & (np.sign(by_density) * np.sign(ratios[poor]) < 0)
         ratios[poor] = np.where(np.isnan(by_density) | contrary, ratios[poor], by_density)
     return ratios

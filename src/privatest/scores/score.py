@@ -1,8 +1,8 @@
-"""A score: every possible record gets an integer, and the law of that integer is known exactly.
+"""Scores: a score maps every possible record to an integer, and the law of that integer is known exactly.
 
-A score is a function of cells, a finite partition of all possible records. Every record, whatever it is, falls into
-exactly one cell: a cell of the partition, or the odd cell (index ``count``) for what makes no sense (null, NaN,
-infinite, unparseable, outside both supports). Indices come from a lookup or from arithmetic that every engine
+A score is a function of cells, a finite partition of all possible records. Every record falls into
+exactly one cell: a cell of the partition, or the odd cell (index ``count``) if it makes no sense (null, NaN,
+infinite, unparseable, outside both supports). Indices are computed by a lookup or by arithmetic that every engine
 reproduces bit for bit.
 
 ============== ===================================================== ==============================
@@ -57,11 +57,11 @@ class Cells(ABC):
     @property
     @abstractmethod
     def count(self) -> int:
-        """How many cells there are, the odd cell not counted."""
+        """Number of cells without the odd cell."""
 
     @abstractmethod
     def index(self, numbers: Floats) -> Indices:
-        """The cell of each number; NaN, infinities and foreign numbers get ``count``."""
+        """The cell of each number; ``count`` for NaN, infinities and numbers outside of all cells."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class LabelCells(Cells):
 
     @cached_property
     def position(self) -> dict[Hashable, int]:
-        """Label to cell."""
+        """The cell of each label."""
         return {label: cell for cell, label in enumerate(self.labels)}
 
     @cached_property
@@ -120,7 +120,7 @@ class LabelCells(Cells):
     def index_of(self, record: object) -> int:
         """The cell of one record of any type; an unhashable one is odd."""
         try:
-            if isinstance(record, np.floating):  # of any length, as a column of them would be read
+            if isinstance(record, np.floating):  # of any precision: a column of them would be read as float64
                 record = float(record)
             found = self.position.get(record)  # type: ignore[call-overload, unused-ignore]
             if found is None:
@@ -142,12 +142,12 @@ def is_present(record: Any) -> bool:
 
 
 def is_number(label: Any) -> TypeGuard[float]:
-    """Whether a label is a real number, as a column of numbers may hold it."""
+    """Whether a label is a real number, which a column of numbers may hold."""
     return isinstance(label, (numbers.Real, Decimal, np.bool_))
 
 
 def _equals_itself(label: Hashable) -> bool:
-    """False for NaN, NaT and NA, and for whatever refuses to be compared."""
+    """Whether a label equals itself: false for NaN, NaT, NA and objects that refuse to be compared."""
     try:
         return bool(label == label)
     except Exception:
@@ -168,7 +168,7 @@ class IntegerCells(Cells):
 
     @cached_property
     def _starts(self) -> Floats:
-        # As floats: 2^53 and beyond only the outermost, pooled cells are met.
+        # Floats are exact enough: from 2^53 on there are only the outermost, pooled cells.
         return self.first.astype(np.float64)
 
     def index(self, numbers: Floats) -> Indices:
@@ -186,8 +186,8 @@ class IntegerCells(Cells):
 class DyadicCells(Cells):
     """Intervals of length 2^-exponent; the outermost two reach to the ends of the support.
 
-    Scaling by a power of two and taking the floor are exact in binary floating point, so the index has no
-    rounding at all. (But for this: a negative number so small that scaling it down underflows counts as 0.)
+    Scaling by a power of two and taking the floor are exact in binary floating point, so the index is never
+    rounded. (One exception: a negative number so small that scaling it down underflows counts as 0.)
     """
 
     kind: ClassVar[str] = "dyadic"
@@ -257,7 +257,7 @@ class BoundedCells(Cells):
             away = np.where(sane, numbers, self.centre) - self.centre
             cell = np.floor(away / (self.scale + np.abs(away)) * self.factor) + half
         cell = np.clip(np.where(np.isnan(cell), 0.0, cell), 0, 2 * half - 1)
-        # An overflow to inf/inf far out belongs to the outermost cell of its own side.
+        # Numbers so large that the quotient is inf/inf belong to the outermost cell of their side.
         cell = np.where(np.isinf(away) & (away > 0), 2 * half - 1, cell)
         return np.where(sane, cell.astype(np.intp), self.count)
 
@@ -309,10 +309,10 @@ def cells_from_dict(document: dict[str, Any]) -> Cells:
 
 
 FEW_VALUES = 16
-"""With so few values the exact law of a total is quick, and a coarse lattice is enough."""
+"""With at most so many values the exact law of a total is quick, and a coarse lattice is enough."""
 LARGEST_TOTAL = 2**63 - 1
 ROUNDED = Fraction(1, 2**50)
-"""What the rounding of its logarithms may take a ratio off, of itself."""
+"""Largest relative error of a ratio by rounding of its logarithms."""
 OTHERS = ("other_null_laws", "other_alternative_laws", "outer_null_laws", "outer_alternative_laws", "upper_laws")
 
 
@@ -321,7 +321,7 @@ class Score:
     r"""An integer score of a record: a step function, constant on each cell.
 
     The score :math:`s` stands for the value :math:`\text{origin} + \text{step} \cdot s` of the clamped
-    log-likelihood ratio. Any function of one record would do for privacy; what counts is ``width``, the
+    log-likelihood ratio. For privacy any function of one record would do; what matters is ``width``, the
     most by which replacing one record can change a total, and that it is exact.
 
     Guarantees: every record has a score in [low, high]; ``width = high - low`` is the realised range
@@ -330,15 +330,15 @@ class Score:
     Attributes:
         cells: the partition of the records.
         table: the score of each cell, then that of the odd cell.
-        origin, step: what a score stands for.
+        origin, step: the value that a score stands for.
         support: the scores that P or Q ever produces, in increasing order.
-        null_law, alternative_law: their probabilities under P and under Q; where P or Q is a set, its worst law for the
+        null_law, alternative_law: their probabilities under P and under Q; for a set, the worst law of the set for the
             test that the score was made for.
         other_null_laws, other_alternative_laws: further laws of such a set. Every member's law is stochastically at
-            least (for Q: at most) one of all of these.
+            least (for Q: at most) one of the set's laws.
         outer_null_laws, outer_alternative_laws: bounds of such a set on the other side: every member's law is at most
             (for Q: at least) one of these.
-        upper_laws: of a two-sided test, the lowest laws of those alternatives that score higher than the null.
+        upper_laws: for a two-sided test, the lowest laws of the alternatives that score higher than the null.
     """
 
     cells: Cells
@@ -364,17 +364,17 @@ class Score:
 
     @property
     def null_laws(self) -> tuple[Floats, ...]:
-        """All laws that stand for the null hypothesis, the worst first."""
+        """The laws of the null hypothesis, the worst first."""
         return self.null_law, *self.other_null_laws
 
     @property
     def alternative_laws(self) -> tuple[Floats, ...]:
-        """All laws that stand for the alternative, the worst first."""
+        """The laws of the alternative, the worst first."""
         return self.alternative_law, *self.other_alternative_laws
 
     @property
     def null_high_laws(self) -> tuple[Floats, ...]:
-        """The highest laws of the null hypothesis; its own law, where it is no set."""
+        """The highest laws of the null hypothesis; its own law if it is not a set."""
         return self.outer_null_laws or self.null_laws
 
     @cached_property
@@ -389,12 +389,12 @@ class Score:
 
     @property
     def width(self) -> int:
-        """Delta: the most by which replacing one record changes a total."""
+        """Delta, the most by which replacing one record changes a total."""
         return self.high - self.low
 
     @cached_property
     def line(self) -> tuple[int, int] | None:
-        """(sign, offset) where the score is clip(sign * cell + offset, low, high) on all cells, if it is."""
+        """(sign, offset) if the score is clip(sign * cell + offset, low, high) on all cells; else None."""
         scores = self.table[:-1]
         inner = np.flatnonzero((scores > self.low) & (scores < self.high))
         if len(inner) < 2 or scores.min() != self.low or scores.max() != self.high:
@@ -410,15 +410,15 @@ class Score:
         return int(self.table[-1])
 
     def of_numbers(self, numbers: npt.ArrayLike) -> Integers:
-        """The scores of numbers, one by one (engines sum without ever storing these)."""
+        """The score of each number. (Engines sum scores without storing them.)"""
         return self.table[self.cells.index(np.asarray(numbers, dtype=np.float64))]
 
     def value(self, total: Fraction | int, n: int) -> Fraction:
-        """What a (noisy) total of n scores stands for: n origin + step total."""
+        """The value that a (noisy) total of n scores stands for: n origin + step total."""
         return n * self.origin + self.step * total
 
     def lattice_threshold(self, threshold: Fraction, n: int) -> Fraction:
-        """The total that stands for ``threshold``: the inverse of :meth:`value`."""
+        """The total that stands for ``threshold``, the inverse of :meth:`value`."""
         return (threshold - n * self.origin) / self.step
 
     def mean(self, law: Floats) -> float:
@@ -426,7 +426,7 @@ class Score:
         return math.fsum(law * self.support)
 
     def check_total(self, n: int) -> None:
-        """Refuse an n at which a total of n scores could leave 64 bits."""
+        """Raise InvalidInput if a total of n scores could exceed 64 bits."""
         largest = max(abs(self.low), abs(self.high)) * n
         if largest > LARGEST_TOTAL:
             most = LARGEST_TOTAL // max(abs(self.low), abs(self.high))
@@ -476,14 +476,14 @@ class Score:
         return f"Score({self.cells.kind}, {self.cells.count} cells, ratio {low:.6g} to {high:.6g}, width {self.width})"
 
     def bounds(self) -> tuple[float, float]:
-        """The clamp as realised: the ratios that the lowest and the highest score stand for."""
+        """The realised clamp: the ratios that the lowest and the highest score stand for."""
         return float(self.origin + self.step * self.low), float(self.origin + self.step * self.high)
 
 
 def lattice(low: Number, high: Number, units: int) -> tuple[Fraction, Fraction]:
     """Origin and step of a lattice of ``units`` steps whose ends are exactly low and high.
 
-    Ends that are opposite but for the rounding of two logarithms (those of 0.3/0.7 and 0.7/0.3) are taken as opposite,
+    Ends that are opposite up to the rounding of two logarithms (those of 0.3/0.7 and 0.7/0.3) are made opposite,
     so that the threshold between hypotheses that mirror each other is 0.
 
     >>> lattice(-0.1, 0.1, 4)

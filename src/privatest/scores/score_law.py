@@ -1,8 +1,8 @@
-"""The law of a score under any distribution, whatever the score was made for.
+"""The law of a score under any distribution or set of distributions, also those that it was not made for.
 
-A score is a function of cells, so its law is that of the cells: differences of the cdf at their edges, or of its
-complement where that is the smaller one. What lies in no cell is odd: outside of the support the score was made for, a
-label it does not know, a fraction where it counts.
+A score is a function of cells, so its law follows from the masses of the cells: differences of the cdf at their edges,
+or of its complement if that is smaller. Records in no cell are odd: numbers outside of the support that the score was
+made for, unknown labels, fractions among counts.
 """
 
 from __future__ import annotations
@@ -29,31 +29,39 @@ if TYPE_CHECKING:
 
 
 SLACK = 1e-4
-"""How far the stated error may lie above that of a member that was found."""
+"""Largest difference between the stated error and that of some member of the set."""
 MOST_BOXES = 600
+"""Largest number of parts into which the box of a set's parameters is divided."""
 
 
 def score_law(score: Score, law: Distribution) -> tuple[Wholes, Floats]:
-    """Scores in increasing order, and how likely each is for a record that comes from ``law``; likely ones only.
+    """Scores in increasing order and their probabilities for a record from ``law``; only those that are positive.
 
     Guarantees: probabilities sum to 1 within 1e-12.
     """
     support, place = np.unique(score.table, return_inverse=True)
-    found = np.bincount(place, weights=cell_law(score.cells, law), minlength=len(support)).astype(np.float64)
-    seen = found > 0
-    return support[seen].astype(np.int64), found[seen] / math.fsum(found)
+    masses = np.bincount(place, weights=cell_law(score.cells, law), minlength=len(support)).astype(np.float64)
+    seen = masses > 0
+    return support[seen].astype(np.int64), masses[seen] / math.fsum(masses)
 
 
 def cell_law(cells: Cells, law: Distribution) -> Floats:
-    """The probability of each cell, and last that of the odd cell, for a record that comes from ``law``."""
+    """The probability of each cell, then that of the odd cell, for a record from ``law``."""
     if isinstance(law, Labels):
-        return _of_labels(cells, law)
+        masses = np.zeros(cells.count + 1)
+        for label, probability in zip(law.labels, law.probabilities.tolist(), strict=True):
+            masses[_cell_of(cells, label)] += probability
+        return masses
     assert isinstance(law, Numbers)
+    if isinstance(cells, LabelCells | IntegerCells) and not isinstance(law, WholeNumbers):
+        return np.append(np.zeros(cells.count), 1.0)  # a continuous law hits no label and no integer
     if isinstance(cells, LabelCells):
-        return _of_points(cells, law)
+        labels, places = cells._numeric
+        masses = np.zeros(cells.count + 1)
+        masses[places] = law.pmf(labels)
+        masses[cells.rest] = max(1.0 - math.fsum(masses), 0.0)
+        return masses
     if isinstance(cells, IntegerCells):
-        if not isinstance(law, WholeNumbers):
-            return _all_odd(cells)  # a continuous law hits no integer
         return _between(law, np.append(cells.first, cells.last).astype(np.float64))
     if isinstance(cells, DyadicCells | BoundedCells):
         return _between(law, np.concatenate([[cells.low], cells.edges, [cells.high]]))
@@ -62,19 +70,8 @@ def cell_law(cells: Cells, law: Distribution) -> Floats:
     )
 
 
-def _all_odd(cells: Cells) -> Floats:
-    return np.append(np.zeros(cells.count), 1.0)
-
-
-def _of_labels(cells: Cells, law: Labels) -> Floats:
-    found = np.zeros(cells.count + 1)
-    for label, probability in zip(law.labels, law.probabilities.tolist(), strict=True):
-        found[_cell_of(cells, label)] += probability
-    return found
-
-
 def _cell_of(cells: Cells, label: Any) -> int:
-    """The cell of a record that is this label."""
+    """The cell of a record with this value."""
     if isinstance(cells, LabelCells):
         return cells.index_of(label)
     if isinstance(label, str | bytes):
@@ -85,20 +82,13 @@ def _cell_of(cells: Cells, label: Any) -> int:
         return cells.count
 
 
-def _of_points(cells: LabelCells, law: Numbers) -> Floats:
-    """Numbers among labels: integers hit those labels that are integers, the rest is odd."""
-    if not isinstance(law, WholeNumbers):
-        return _all_odd(cells)
-    keys, places = cells._numeric
-    found = np.zeros(cells.count + 1)
-    found[places] = law.pmf(keys)
-    found[cells.rest] = max(1.0 - math.fsum(found), 0.0)
-    return found
-
-
 def _between(law: Numbers, edges: Floats) -> Floats:
-    """Mass of [e_0, e_1), ..., and of the last interval with its end; then what lies outside of all of them."""
-    below, above = _below(law, edges[:-1]), _at_least(law, edges[:-1])
+    """Masses of [e_0, e_1), ..., and of the last interval with its end; then the mass outside of all of them."""
+    starts = edges[:-1]
+    x = np.ceil(starts) - 1 if isinstance(law, WholeNumbers) else starts
+    open_start, x = np.isneginf(x), np.where(np.isneginf(x), 0.0, x)
+    below = np.where(open_start, 0.0, law.cdf(x))  # Pr[X < start]
+    above = np.where(open_start, 1.0, law.sf(x))  # Pr[X >= start]
     end = edges[-1:]
     below = np.concatenate([below, law.cdf(end) if math.isfinite(end[0]) else [1.0]])
     above = np.concatenate([above, law.sf(end) if math.isfinite(end[0]) else [0.0]])
@@ -106,29 +96,15 @@ def _between(law: Numbers, edges: Floats) -> Floats:
     return np.append(masses, min(float(below[0] + above[-1]), 1.0))
 
 
-def _below(law: Numbers, x: Floats) -> Floats:
-    """Pr[X < x]."""
-    if isinstance(law, WholeNumbers):
-        x = np.ceil(x) - 1
-    return np.where(np.isneginf(x), 0.0, law.cdf(np.where(np.isneginf(x), 0.0, x)))
-
-
-def _at_least(law: Numbers, x: Floats) -> Floats:
-    """Pr[X >= x]."""
-    if isinstance(law, WholeNumbers):
-        x = np.ceil(x) - 1
-    return np.where(np.isneginf(x), 1.0, law.sf(np.where(np.isneginf(x), 0.0, x)))
-
-
 @dataclass(frozen=True, eq=False)
 class Worst:
-    """A law of the score that no member of a part of a set is worse than.
+    """A law of the score that is at least as bad for a test as every member of a part of a set.
 
     Attributes:
         law: probabilities of :func:`every_score`, in that order.
         error: the error of a test under that law.
-        member: the worst member found of that part.
-        attained: that member's error; at most ``error``.
+        member: description of the worst known member of the set.
+        attained: error under that member, at most ``error``.
     """
 
     law: Floats
@@ -143,22 +119,24 @@ def every_score(score: Score) -> Wholes:
 
 
 Known = dict[tuple[Any, ...], Floats]
-"""Laws of one score that were computed before, by side and parameters."""
+"""A cache of laws of one score for one side, by parameters."""
 
 
 def worst_laws(
     score: Score, leaf: Leaf, side: Side, error: Callable[[Floats], float], known: Known | None = None
 ) -> list[Worst]:
-    """Laws such that the score of every member is stochastically at least (at most) one of them; the worst first.
+    """Laws such that the score of every member is stochastically at least (at most) one of them, the worst first.
 
     Args:
+        score: the score.
+        leaf: the set, a distribution or a family with a box of parameters.
         side: "low" for the null, whose error is a low total; "high" for the alternative.
-        error: of a test under a law of the score; it must grow as the law gets lower (higher).
-        known: laws of this leaf for this score and side, kept from one call to the next.
+        error: error of a test under a law of the score; it must increase as the law gets lower (higher).
+        known: a cache of laws of this leaf for this score and side.
 
-    Guarantees: for every member of the leaf there is a law here whose error is at least the member's, whatever test
-    looks at it; for the test that ``error`` belongs to, the largest is at most SLACK above the error of a member,
-    unless MOST_BOXES parts of the box did not suffice for that.
+    Guarantees: for every member of the leaf and every threshold test, one of these laws has at least the member's
+    error; for the test of ``error``, the largest error is at most SLACK above that of a member,
+    unless MOST_BOXES parts of the box are not enough.
     """
     laws: Known = {} if known is None else known
     scores = every_score(score)
@@ -168,8 +146,8 @@ def worst_laws(
 
     if isinstance(leaf.of, Distribution):
         law = laws.setdefault((), of_member(leaf.of)) if () not in laws else laws[()]
-        found = error(law)
-        return [Worst(law, found, leaf.of.describe(), found)]
+        value = error(law)
+        return [Worst(law, value, leaf.of.describe(), value)]
     whole, pieces, counter = leaf.of, _pieces(score), itertools.count()
     rules = [parameter.rule[1] for parameter in whole.family.parameters]
     looked_at: dict[tuple[float, ...], float] = {}
@@ -206,18 +184,18 @@ def worst_laws(
 
 
 def member_law(score: Score, member: Distribution) -> Floats:
-    """The probability of each of :func:`every_score` for a record that comes from ``member``."""
-    scores, (support, found) = every_score(score), score_law(score, member)
+    """The probability of each of :func:`every_score` for a record from ``member``."""
+    scores, (support, masses) = every_score(score), score_law(score, member)
     law = np.zeros(len(scores))
-    law[np.searchsorted(scores, support)] = found
+    law[np.searchsorted(scores, support)] = masses
     return law
 
 
 def range_law(score: Score, family: OneParameter, low: float, high: float, side: Side) -> Floats:
     """The lowest (highest) law of the score over a range of a family's parameter, on :func:`every_score`.
 
-    Guarantees: no member with the parameter in [low, high] has a law that is stochastically lower (higher). Where low
-    is high and all other parameters are known, it is that member's law.
+    Guarantees: no member with the parameter in [low, high] has a law that is stochastically lower (higher). If low
+    equals high and all other parameters are known, it is that member's law.
     """
     if family.is_share:
         label, other = int(score.table[0]), score.odd_score
@@ -229,13 +207,13 @@ def range_law(score: Score, family: OneParameter, low: float, high: float, side:
 
 
 def _dominates(worse: Floats, law: Floats, side: Side) -> bool:
-    """Whether one law is at least as bad as another for every test."""
+    """Whether ``worse`` is at least as bad as ``law`` for every threshold test."""
     gap = np.cumsum(worse) - np.cumsum(law)
     return bool(np.all(gap >= -1e-15) if side == "low" else np.all(gap <= 1e-15))
 
 
 def _pieces(score: Score) -> tuple[Floats, Wholes]:
-    """Where to ask for the cdf, and the scores of the pieces before, between and after these points."""
+    """Points at which the cdf is needed, and the scores before, between and after these points."""
     cells, odd = score.cells, score.odd_score
     scores = np.concatenate([[odd], score.table[:-1], [odd]]).astype(np.int64)
     if isinstance(cells, IntegerCells):

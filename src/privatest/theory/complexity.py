@@ -49,7 +49,7 @@ def soft_advantage(pair: Pair) -> float:
 
 
 def soft_advantage_direct(pair: Pair) -> float:
-    """The same by integrating (P - Q) sigmoid(L/2).
+    """adv_1(sLLR) as the integral of (P - Q) sigmoid(L/2), to compare :func:`soft_advantage` with.
 
     Args:
         pair: P and Q on their common domain.
@@ -61,18 +61,17 @@ def soft_clamped_advantage(split: Decomposition) -> float:
     """adv_1(scLLR) from tau, eps' and the core's Hellinger distance.
 
     Args:
-        split: what :func:`privatest.decompose` gives.
+        split: result of :func:`privatest.decompose`.
     """
     tails = split.tau / 2 * (math.tanh(split.epsilon / 4) + math.tanh(split.epsilon_prime / 4))
-    core = split.pair.clamped_hellinger(*split.clamp) if split.core_mass > 0 else 0.0
-    return tails + core
+    return tails + split.core_term
 
 
 def soft_clamped_advantage_direct(split: Decomposition) -> float:
-    """The same by integrating (P - Q) sigmoid([L]/2).
+    """adv_1(scLLR) as the integral of (P - Q) sigmoid([L]/2), to compare :func:`soft_clamped_advantage` with.
 
     Args:
-        split: what :func:`privatest.decompose` gives.
+        split: result of :func:`privatest.decompose`.
     """
     return split.pair.clamped_gap(*split.clamp)
 
@@ -84,18 +83,18 @@ Regime = Literal["tails", "core", "free"]
 class SampleComplexity(Described):
     """The order of the number of records that epsilon-DP tests need; constants are left out throughout.
 
-    Guarantees: ``value`` is 1/(``tail_term`` + ``core_term``). For numbers to plan with use ``sample_size``, for
-    a number that no test can beat ``lower_bound``.
+    Guarantees: ``value`` is 1/(``tail_term`` + ``core_term``). To plan with use ``sample_size``, whose numbers are
+    exact; for a number that no test can beat use ``lower_bound``.
 
     Attributes:
         epsilon: privacy loss.
         value: 1/(eps tau + (1 - tau) H^2(P', Q')).
-        tail_term: eps tau, what records that privacy must hide contribute.
-        core_term: (1 - tau) H^2(P', Q'), what records contribute on which privacy is for free.
+        tail_term: eps tau, the contribution of the tails, which privacy must hide.
+        core_term: (1 - tau) H^2(P', Q'), the contribution of the core, on which privacy is free.
         regime: "tails" or "core", the larger of the two terms; "free" when nothing is clamped.
         nonprivate: 1/H^2(P, Q), the order without privacy.
         sandwich: (1/H^2, 1/(eps H^2)), between which the paper places the value for epsilon < 1.
-        free_epsilon: the epsilon from which on privacy is for free, the largest abs(L); infinite where it never is.
+        free_epsilon: privacy is free from this epsilon on, the largest abs(L); infinite if it never is.
         by_advantage: 1/adv_1(scLLR), which has the same order at every epsilon.
         two_point: 1/H^2 + 1/(eps TV) on two-point domains, None on others.
         local: 1/(eps^2 TV^2), the order in the local model, where every record is randomised on its own.
@@ -120,7 +119,7 @@ class SampleComplexity(Described):
         return self.values()
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Records against epsilon: both terms, regimes, the floor without privacy, exact sizes and lower bounds.
+        """Draw records against epsilon: both terms, regimes, the floor without privacy, exact sizes, lower bounds.
 
         Takes some seconds: the exact numbers are computed at as many epsilons as time allows.
         """
@@ -132,20 +131,20 @@ class SampleComplexity(Described):
 
     @property
     def title(self) -> str:
-        """What the numbers are."""
+        """Names the theorem's quantity."""
         return "Sample complexity: records, up to a constant"
 
     def facts(self) -> list[Fact]:
-        """The theorem's number, its parts, and what it lies between."""
+        """The theorem's number, its two terms, and the numbers to compare it with."""
         return [
             Fact("epsilon", self.epsilon, "privacy loss"),
             Fact("value", self.value, "records, up to a constant"),
-            Fact("regime", self.regime, "which term is the larger; free: nothing is capped"),
-            Fact("tail_term", self.tail_term, "what the tails contribute, which privacy must hide"),
-            Fact("core_term", self.core_term, "what the core contributes, where privacy is for free"),
+            Fact("regime", self.regime, "which term is the larger; free: nothing is clamped"),
+            Fact("tail_term", self.tail_term, "contribution of the tails, which privacy must hide"),
+            Fact("core_term", self.core_term, "contribution of the core, where privacy is free"),
             Fact("by_advantage", self.by_advantage, "1 over the advantage of scLLR on one record"),
             Fact("nonprivate", self.nonprivate, "without privacy"),
-            Fact("free_epsilon", self.free_epsilon, "epsilon from which on privacy is for free; inf: never"),
+            Fact("free_epsilon", self.free_epsilon, "privacy is free from this epsilon on; inf: never"),
             Fact("sandwich", self.sandwich, "between which the paper places the value for epsilon < 1"),
             Fact("two_point", self.two_point, "the formula for two-point domains"),
             Fact("local", self.local, "in the local model"),
@@ -153,22 +152,21 @@ class SampleComplexity(Described):
 
 
 def sample_complexity(null: Any, alternative: Any, *, epsilon: Number) -> SampleComplexity:
-    """What the theorem says about P against Q at privacy epsilon; of sets, about their hardest members.
+    """The theorem's sample complexity of P against Q; for sets of distributions, that of their hardest members.
 
     Args:
         null, alternative, epsilon: as for :func:`privatest.design`.
 
-    >>> found = sample_complexity("bernoulli(0)", "bernoulli(0.1)", epsilon=0.5)
-    >>> round(found.value, 9), found.regime, round(found.by_advantage, 6)
+    >>> complexity = sample_complexity("bernoulli(0)", "bernoulli(0.1)", epsilon=0.5)
+    >>> round(complexity.value, 9), complexity.regime, round(complexity.by_advantage, 6)
     (20.0, 'tails', 160.832467)
     """
     level = float(numbers.privacy_loss(epsilon=epsilon))
     pair = hardest_pair(null, alternative)
     split = decompose_pair(pair, level)
     tails = level * split.tau
-    core = pair.clamped_hellinger(*split.clamp) if split.core_mass > 0 else 0.0
+    core = split.core_term
     hellinger, variation = pair.hellinger_squared, pair.total_variation
-    free = max(abs(end) for end in pair.ratio_range)
     regime: Regime = "free" if split.tau == 0 else "tails" if tails >= core else "core"
     return SampleComplexity(
         epsilon=level,
@@ -178,7 +176,7 @@ def sample_complexity(null: Any, alternative: Any, *, epsilon: Number) -> Sample
         regime=regime,
         nonprivate=1 / hellinger,
         sandwich=(1 / hellinger, 1 / (level * hellinger)),
-        free_epsilon=free,
+        free_epsilon=max(abs(end) for end in pair.ratio_range),
         by_advantage=1 / soft_clamped_advantage(split),
         two_point=1 / hellinger + 1 / (level * variation) if _two_points(pair) else None,
         local=1 / (level * variation) ** 2,

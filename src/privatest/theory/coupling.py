@@ -1,13 +1,14 @@
-r"""The paper's coupling of P^n and Q^n, whose Hamming distance bounds what private tests can tell apart.
+r"""The paper's coupling of P^n and Q^n, whose Hamming distance bounds the advantage of private tests.
 
-Every record is of the core with probability 1 - tau and of the tails with probability tau. The tails are drawn
-afresh (X from P'', Y from Q''); the core as a whole, m records, is coupled so that X = Y as often as can be:
+Every record belongs to the core with probability 1 - tau and to the tails with probability tau. The tails are drawn
+independently (X from P'', Y from Q''); the m records of the core are coupled as a whole, so that X = Y as often as
+possible:
 
 .. math:: \Pr[X = Y = x] = \min\{P'^m(x), Q'^m(x)\}, \qquad
           \Pr[X = x, Y = y] = \frac{(P'^m - Q'^m)_+(x)\,(Q'^m - P'^m)_+(y)}{TV(P'^m, Q'^m)} \quad (x \ne y).
 
-X has law P^n and Y law Q^n (CKMSU19, proof of the lower bound, section 3; the core and the tails are all it needs to
-know, so swapped roles are nothing special). For an epsilon-DP test g, changing d records one after the other gives
+X has law P^n and Y law Q^n (CKMSU19, proof of the lower bound, section 3; only the core and the tails enter, so
+swapped roles need no special case). For an epsilon-DP test g, changing d records one after the other gives
 g(x) - g(y) <= :func:`largest_gain` (d), so that the advantage is at most the mean of that over the coupling.
 """
 
@@ -29,7 +30,7 @@ from privatest.theory.decomposition import Decomposition, decompose_pair
 
 MOST_PAIRS = 4_000_000
 BATCH = 1 << 14
-"""Records that rejection draws at a time."""
+"""Number of records that rejection sampling draws at a time."""
 
 
 def largest_gain(distance: npt.ArrayLike, epsilon: float) -> Floats:
@@ -58,7 +59,7 @@ def largest_gain(distance: npt.ArrayLike, epsilon: float) -> Floats:
 
 @dataclass(frozen=True)
 class Coupling:
-    """n records X from P and n records Y from Q, drawn together.
+    """The joint law of n records X from P and n records Y from Q.
 
     Attributes:
         split: the decomposition of P and Q.
@@ -69,7 +70,7 @@ class Coupling:
     n: int
 
     def draw(self, rng: np.random.Generator) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """One simulated (X, Y).
+        """Draw one pair (X, Y).
 
         Args:
             rng: a seeded generator.
@@ -78,11 +79,11 @@ class Coupling:
         return X[0], Y[0]
 
     def sample(self, rng: np.random.Generator, size: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Simulated pairs, one to a row. X is accepted as Y with probability min(1, Q'^m(X)/P'^m(X)).
+        """Draw pairs, one to a row. X is accepted as Y with probability min(1, Q'^m(X)/P'^m(X)).
 
         Args:
             rng: a seeded generator.
-            size: how many pairs.
+            size: number of pairs.
         """
         if not isinstance(rng, np.random.Generator):
             raise InvalidInput(f"rng={shown(rng)} must be a Generator: pass numpy.random.default_rng(seed).")
@@ -122,11 +123,11 @@ class Coupling:
         there: npt.NDArray[np.bool_],
         rows: npt.NDArray[np.intp],
     ) -> None:
-        """Draws from (Q'^m - P'^m)_+, normalised, into the core of each of the rows: by rejection from Q'^m.
+        """Draw the core of these rows of Y from (Q'^m - P'^m)_+, normalised, by rejection from Q'^m.
 
-        A try succeeds with probability TV(P'^m, Q'^m), and so often is a draw wanted: one try a pair, on average.
+        A try succeeds with probability TV(P'^m, Q'^m), the share of the rows that need one: one try a pair on average.
         """
-        # Invariant: rows that are not pending have their draw; refused tries leave no trace.
+        # Invariant: the rows that are not pending hold their draw; refused tries leave no trace.
         pending = rows
         while len(pending):
             tries = max(BATCH // (len(pending) * self.n), 1)
@@ -191,7 +192,7 @@ class Coupling:
         return joint + np.multiply.outer(over, under) / variation if variation > 0 else joint
 
     def expected(self, gain: Floats, core_variation: Floats) -> float:
-        r"""Mean of a non-decreasing function of the distance, from above.
+        r"""An upper bound on the mean of rho(distance), for a non-decreasing function rho.
 
         .. math:: \sum_k \mathrm{Bin}(k; n, \tau) [\rho(k) + (\rho(n) - \rho(k))\, TV(P'^{n-k}, Q'^{n-k})]
 

@@ -1,4 +1,4 @@
-r"""Split P and Q into a core on which privacy is for free and tails that privacy makes expensive.
+r"""The decomposition of P and Q into a core, on which privacy is free, and tails, which privacy makes expensive.
 
 With D_y(P||Q) the hockey-stick divergence at level y,
 
@@ -58,12 +58,12 @@ class Sets:
     A: Set
 
     def __repr__(self) -> str:
-        return f"Sets(S={_shown(self.S)}, T={_shown(self.T)}, A={_shown(self.A)})"
+        return f"Sets(S={_set_text(self.S)}, T={_set_text(self.T)}, A={_set_text(self.A)})"
 
 
 @dataclass(frozen=True)
 class Decomposition(Described):
-    """The paper's tau, eps' and clamp, and the core and tails they make of a pair.
+    """The paper's tau, eps' and clamp for a pair, with the core and the tails that they define.
 
     Guarantees: 0 <= tau <= 1; 0 <= epsilon_prime <= epsilon; P = (1 - tau) P' + tau P'' and likewise Q; the
     core's log ratio lies in the clamp; the tails' supports are disjoint.
@@ -71,11 +71,11 @@ class Decomposition(Described):
     Attributes:
         pair: P and Q on their common domain.
         epsilon: privacy loss.
-        tau: mass of the tails: what privacy must hide.
+        tau: mass of the tails, which privacy must hide.
         epsilon_prime: the other end of the clamp, at most epsilon.
-        swapped: whether Q has the larger tail: the clamp is then [-epsilon, epsilon_prime] instead of [-epsilon_prime,
+        swapped: whether Q has the larger tail; the clamp then is [-epsilon, epsilon_prime], not [-epsilon_prime,
             epsilon].
-        core_mass: 1 - tau, accurate where tau is near 1.
+        core_mass: 1 - tau, computed without cancellation.
     """
 
     pair: Pair
@@ -84,7 +84,6 @@ class Decomposition(Described):
     epsilon_prime: float
     swapped: bool
     core_mass: float = field(repr=False)
-    """1 - tau, computed without cancellation."""
 
     @property
     def clamp(self) -> tuple[float, float]:
@@ -162,12 +161,15 @@ class Decomposition(Described):
         ]
         return laws[0], laws[1]
 
-    @cached_property
+    @property
+    def core_term(self) -> float:
+        r"""(1 - tau) H^2(P', Q'), or 0 where there is no core."""
+        return self.pair.clamped_hellinger(*self.clamp) if self.core_mass > 0 else 0.0
+
+    @property
     def core_hellinger_squared(self) -> float:
         r"""H^2(P', Q'), or 0 where there is no core."""
-        if self.core is None:
-            return 0.0
-        return min(self.pair.clamped_hellinger(*self.clamp) / self.core_mass, 1.0)
+        return 0.0 if self.core is None else min(self.core_term / self.core_mass, 1.0)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Both laws, e^epsilon times each, and the areas that count as tails: the paper's Figure 1 for this pair."""
@@ -181,7 +183,7 @@ class Decomposition(Described):
         return f"Decomposition of {self.pair.null.describe()} and {self.pair.alternative.describe()}"
 
     def facts(self) -> list[Fact]:
-        """The pair, and what privacy makes of it."""
+        """The pair, tau and the clamp."""
         return [
             Fact("null", self.pair.null.describe(), "P"),
             Fact("alternative", self.pair.alternative.describe(), "Q"),
@@ -200,14 +202,13 @@ class Decomposition(Described):
         a, b = self.clamp
         swapped = ", roles swapped" if self.swapped else ""
         return (
-            f"Decomposition({self.pair.null.describe()} vs {self.pair.alternative.describe()}, "
-            f"epsilon={self.epsilon:g}: "
-            f"tau={self.tau:.6g}, epsilon_prime={self.epsilon_prime:.6g}{swapped}, clamp=[{a:.6g}, {b:.6g}])"
+            f"Decomposition({self.pair.null.describe()} vs {self.pair.alternative.describe()}, epsilon={self.epsilon:g}"
+            f": tau={self.tau:.6g}, epsilon_prime={self.epsilon_prime:.6g}{swapped}, clamp=[{a:.6g}, {b:.6g}])"
         )
 
 
 def decompose(null: Any, alternative: Any, *, epsilon: Number) -> Decomposition:
-    """The decomposition of P and Q at privacy ``epsilon``; of sets, of their hardest members.
+    """The decomposition of P and Q at privacy ``epsilon``; for sets of distributions, that of their hardest members.
 
     Args:
         null, alternative, epsilon: as for :func:`privatest.design`.
@@ -221,11 +222,11 @@ def decompose(null: Any, alternative: Any, *, epsilon: Number) -> Decomposition:
 
 
 def decompose_pair(pair: Pair, epsilon: float) -> Decomposition:
-    """The decomposition of a pair at privacy ``epsilon`` > 0, finite.
+    """The decomposition of a pair.
 
     Args:
         pair: P and Q on their common domain.
-        epsilon: privacy loss.
+        epsilon: privacy loss, positive and finite.
     """
     forward, backward = pair.hockey_stick(epsilon), pair.hockey_stick(epsilon, reverse=True)
     swapped = backward > forward * (1 + SAME)
@@ -233,20 +234,18 @@ def decompose_pair(pair: Pair, epsilon: float) -> Decomposition:
     if tau == 0:  # eps is at least max |L|
         return Decomposition(pair, epsilon, 0.0, epsilon, False, 1.0)
     prime = _epsilon_prime(pair, epsilon, tau, other=min(forward, backward), swapped=swapped)
-    # integral of min{P, e^eps Q}: what S keeps and what is not in S
+    # The integral of min{P, e^eps Q} (of min{Q, e^eps P} if swapped): e^eps Q on S and P elsewhere.
     if swapped:
-        (p, q), (_, outside) = pair.below(-epsilon), _complement_mass(pair, -epsilon, below=True)
-        rest = outside + math.exp(epsilon) * p
+        rest = math.exp(epsilon) * pair.below(-epsilon)[0] + _mass_outside(pair, -epsilon, below=True)[1]
     else:
-        (p, q), (outside, _) = pair.above(epsilon), _complement_mass(pair, epsilon, below=False)
-        rest = outside + math.exp(epsilon) * q
-    if rest <= 1e-15:  # disjoint but for what rounding cannot tell from nothing
+        rest = math.exp(epsilon) * pair.above(epsilon)[1] + _mass_outside(pair, epsilon, below=False)[0]
+    if rest <= 1e-15:  # the supports are disjoint, as far as rounding can tell
         return Decomposition(pair, epsilon, 1.0, epsilon if tau >= 1 - 1e-12 else prime, swapped, 0.0)
     return Decomposition(pair, epsilon, min(tau, 1.0), prime, swapped, rest)
 
 
 def paper_clamp(pair: Pair, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-    """[-eps', eps], or [-eps, eps'] when the roles are swapped, with eps exactly as the user wrote it."""
+    """The clamp [-eps', eps], or [-eps, eps'] if the roles are swapped, where eps is exactly what the user wrote."""
     split = decompose_pair(pair, float(epsilon))
     inner = min(numbers.rational(split.epsilon_prime), epsilon)
     return (-epsilon, inner) if split.swapped else (-inner, epsilon)
@@ -259,15 +258,15 @@ def _epsilon_prime(pair: Pair, epsilon: float, tau: float, *, other: float, swap
     swapped), so Newton's method from t = 1 approaches the root from the left and never passes it; on
     finitely many atoms it is piecewise linear and Newton ends at the root itself.
     """
-    if other >= tau * (1 - SAME):  # equal at eps already: flat up to there, or a symmetric pair
+    if other >= tau * (1 - SAME):  # equal at eps already: the divergence is flat up to there, or the pair symmetric
         return epsilon
     start = pair.hockey_stick(0.0, reverse=not swapped)
-    if start <= tau * (1 + SAME) + 2e-16:  # probabilities sum to 1 up to so much
+    if start <= tau * (1 + SAME) + 2e-16:  # probabilities sum to 1 within this
         return 0.0
     y, value = 0.0, start
     for _ in range(MOST_STEPS):
         slope = pair.above(y)[1] if swapped else pair.below(-y)[0]
-        if slope <= 0:  # flat for ever
+        if slope <= 0:  # flat from here on
             return epsilon
         y_next = y + math.log1p((value - tau) / (slope * math.exp(y)))
         if not y_next < epsilon:
@@ -280,8 +279,8 @@ def _epsilon_prime(pair: Pair, epsilon: float, tau: float, *, other: float, swap
     return y
 
 
-def _complement_mass(pair: Pair, level: float, *, below: bool) -> tuple[float, float]:
-    """P and Q mass of {L >= level} (below) or {L <= level}, accurate where it is small."""
+def _mass_outside(pair: Pair, level: float, *, below: bool) -> tuple[float, float]:
+    """P-mass and Q-mass of {L >= level} (``below``) or of {L <= level}, accurate where they are small."""
     if isinstance(pair, DiscretePair):
         there = ~(pair.where_below(level) if below else pair.where_above(level))
         return math.fsum(pair.p[there].tolist()), math.fsum(pair.q[there].tolist())
@@ -291,14 +290,12 @@ def _complement_mass(pair: Pair, level: float, *, below: bool) -> tuple[float, f
     if not rest:
         return 0.0, 0.0
     lower, upper = np.array(rest).T
-    return (
-        math.fsum(pair.null.mass(lower, upper).tolist()),
-        math.fsum(pair.alternative.mass(lower, upper).tolist()),
-    )
+    p, q = (math.fsum(law.mass(lower, upper).tolist()) for law in (pair.null, pair.alternative))
+    return p, q
 
 
 def _complement(regions: list[tuple[float, float]], support: tuple[float, float]) -> list[tuple[float, float]]:
-    """The support without the regions."""
+    """Intervals that make up the support without the regions."""
     gaps, at = [], support[0]
     for lower, upper in sorted(regions):
         if lower > np.nextafter(at, math.inf):
@@ -309,8 +306,8 @@ def _complement(regions: list[tuple[float, float]], support: tuple[float, float]
     return gaps
 
 
-def _intervals(found: Set) -> list[tuple[float, float]]:
-    return [piece for piece in found if isinstance(piece, tuple)]
+def _intervals(pieces: Set) -> list[tuple[float, float]]:
+    return [piece for piece in pieces if isinstance(piece, tuple)]
 
 
 def _atoms(pair: DiscretePair, mask: Any) -> Set:
@@ -328,13 +325,13 @@ def _atoms(pair: DiscretePair, mask: Any) -> Set:
     return tuple(ranges)
 
 
-def _shown(found: Set) -> str:
-    listed = ", ".join(_piece(piece) for piece in found[:6])
-    more = f", and {len(found) - 6} more" if len(found) > 6 else ""
+def _set_text(pieces: Set) -> str:
+    listed = ", ".join(_piece_text(piece) for piece in pieces[:6])
+    more = f", and {len(pieces) - 6} more" if len(pieces) > 6 else ""
     return "{" + listed + more + "}"
 
 
-def _piece(piece: Hashable) -> str:
+def _piece_text(piece: Hashable) -> str:
     if isinstance(piece, tuple) and len(piece) == 2 and all(isinstance(end, float) for end in piece):
         return f"({piece[0]:.6g}, {piece[1]:.6g})"
     if isinstance(piece, tuple) and len(piece) == 2 and all(isinstance(end, int) for end in piece):

@@ -1,16 +1,4 @@
-r"""Data sets up to order: classes of labels with one likelihood ratio, and the histograms of n records over them.
-
-Two reductions lose nothing, neither for the best private test nor for the distance between P^n and Q^n:
-
-- *Labels with the same ratio are one class.* Given its class, a record's label has the same law under P and
-  under Q. A test may therefore draw the labels itself from the classes (a channel applied record by record,
-  which turns neighbours into neighbours, so privacy and error rates stay), and a coupling of the
-  classes extends to the labels without new differences (equal classes get equal labels).
-- *Data sets that are permutations of one another are one histogram.* P^n and Q^n do not see the order: averaging a test
-  over all orders keeps its error rates and its privacy. Histograms h and h' have orderings that differ in
-  exactly :math:`\|h - h'\|_1 / 2` places, the least possible; so that is their distance.
-
-The Wasserstein distance of P^n and Q^n under min(eps d_H, 1), its dual function and the test made of it.
+r"""The Wasserstein distance between P^n and Q^n under min(eps d_H, 1), on finite domains, with its dual function.
 
 .. math:: W = \min_{\text{couplings}} E \min\{\varepsilon\, d_H(X, Y), 1\}
             = \max_f \{E_P f - E_Q f : 0 \le f \le 1,\ |f(x) - f(y)| \le \varepsilon \text{ for neighbours}\}.
@@ -20,8 +8,19 @@ graph of neighbours, so being 1-Lipschitz means moving by at most eps along an e
 with probability (1 + f)/4 is eps-DP and has advantage exactly W/4; no eps-DP test has more than W (CKMSU19, section 3
 and appendix E). The paper takes f up to 2; as f needs to reach only 1, (1 + f)/3 is private too, for W/3.
 
-Histograms of classes stand for data sets (``theory/wasserstein.py``). Some best f rises with the class, by the sorting
-argument of ``bounds/optimum.py``; so one inequality for the outermost two of each set of mutual neighbours is enough.
+Data sets are represented by histograms of classes (:class:`Classes`, :class:`Histograms`). Two reductions lose nothing,
+neither for this distance nor for the best private test (``bounds/optimum.py``):
+
+- *Labels with the same ratio form one class.* Given its class, a record's label has the same law under P and
+  under Q. A test may therefore draw the labels itself from the classes (a channel applied record by record
+  turns neighbours into neighbours, which preserves privacy and error rates), and a coupling of the
+  classes extends to the labels without new differences (equal classes get equal labels).
+- *Data sets that are permutations of one another have one histogram.* P^n and Q^n do not depend on the order: averaging
+  a test over all orders preserves its error rates and its privacy. Histograms h and h' have orderings that differ in
+  exactly :math:`\|h - h'\|_1 / 2` places, the least possible, so that is their distance.
+
+Some optimal f increases with the class, by the sorting argument of ``bounds/optimum.py``; so one inequality for the
+outermost two of each set of mutual neighbours is enough.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ ATTEMPTS: tuple[tuple[Literal["highs-ds", "highs-ipm"], float], ...] = (
     ("highs-ipm", 1e-9),
     ("highs-ds", 1e-7),
 )
-"""How linear programs are solved, and how if that fails."""
+"""Methods and tolerances for linear programs, in the order in which they are tried."""
 SAME_RATIO = 1e-13
-"""Ratios within this of one another (relative, or absolute near 0) differ by rounding only."""
+"""Ratios that differ by no more than this (relatively, or absolutely near 0) are equal but for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +67,12 @@ class Classes:
 
     @property
     def count(self) -> int:
-        """How many classes there are."""
+        """Number of classes."""
         return len(self.p)
 
     @cached_property
     def odd(self) -> int:
-        """The class of a record that makes no sense: the one whose ratio is nearest to 0."""
+        """The class of a record that makes no sense: that whose ratio is nearest to 0."""
         return int(np.argmin(np.abs(self.ratios)))
 
 
@@ -119,12 +118,12 @@ class Histograms:
 
     @property
     def count(self) -> int:
-        """How many histograms there are: C(n + classes - 1, classes - 1)."""
+        """Number of histograms: C(n + classes - 1, classes - 1)."""
         return math.comb(self.n + self.classes - 1, self.classes - 1)
 
     @cached_property
     def table(self) -> Integers:
-        """One row a histogram."""
+        """All histograms, one to a row."""
         table, left = np.zeros((1, 0), dtype=np.int64), np.array([self.n], dtype=np.int64)
         for _ in range(self.classes - 1):
             rows = np.repeat(np.arange(len(left)), left + 1)
@@ -135,7 +134,8 @@ class Histograms:
         return np.column_stack([table, left])
 
     def rank(self, table: Integers) -> Integers:
-        """The place of each row: for each class, how many histograms agree before it and have fewer there."""
+        """The index in ``table`` of each given row."""
+        # Summed over the classes: how many histograms agree before that class and have fewer records in it.
         rest = np.full(len(table), self.n, dtype=np.int64)
         rank = np.zeros(len(table), dtype=np.int64)
         for place in range(self.classes - 1):
@@ -161,7 +161,7 @@ class Histograms:
         return np.column_stack(columns)
 
     def law(self, p: Floats) -> Floats:
-        """Probability of each histogram when records have law p: a chain of binomials, each accurate."""
+        """Probability of each histogram if records have law p: a product of conditional binomials, each accurate."""
         from scipy import stats
 
         law = np.ones(self.count)
@@ -176,11 +176,11 @@ class Histograms:
 
 
 def solved_program(gain: Floats, matrix: Any, limit: Floats) -> tuple[Floats, float]:
-    """g in [0, 1] with A g <= b and gain.g as large as can be, and a bound that no such g exceeds.
+    """Solve for g in [0, 1] with A g <= b that maximises gain.g; return it and an upper bound on the maximum.
 
     Guarantees: the bound holds whatever the solver's accuracy, by weak duality: for any y >= 0, gain.g is at most b.y +
-    the sum of the positive parts of gain - A'y. g itself may break its constraints by about the tolerance. Where the
-    solver gives up at a small tolerance (HiGHS has states of its own for that), larger ones are tried.
+    the sum of the positive parts of gain - A'y. g itself may violate its constraints by about the tolerance. If the
+    solver gives up at a small tolerance, larger ones are tried.
     """
     from scipy import optimize
 
@@ -210,14 +210,14 @@ _REMEDY = "Use fewer records or labels: the distance is for small domains."
 
 @dataclass(frozen=True, eq=False)
 class Wasserstein:
-    """W, and a function f on histograms that attains it.
+    """The distance W, and a function f on histograms that attains it.
 
     Attributes:
-        value: E_P f - E_Q f for this very f, exact to 1e-12.
-        bound: an upper bound on the distance (from the coupling), within 1e-8 of the value.
+        value: E_P f - E_Q f for this f, exact to 1e-12.
+        bound: an upper bound on the distance, within 1e-8 of the value.
         dual: f in units of 1/UNITS: in [0, 1], and neighbours differ by at most epsilon, exactly.
         pair: P and Q on their common domain, which is finite.
-        classes: the labels or integers that have the same ratio, put together.
+        classes: classes of labels or integers with the same ratio.
         epsilon: privacy loss.
         n: number of records.
     """
@@ -231,7 +231,7 @@ class Wasserstein:
 
     @cached_property
     def histograms(self) -> Histograms:
-        """What the dual function is a function of."""
+        """The domain of the dual function."""
         return Histograms(self.classes.count, self.n)
 
     @cached_property
@@ -241,7 +241,7 @@ class Wasserstein:
         return math.fsum((gain * (self.dual / UNITS)).tolist())
 
     def probabilities(self) -> list[Fraction]:
-        """(1 + f)/4 for each histogram: the probability with which the paper's mechanism says P.
+        """Probability (1 + f)/4 of "null" of the paper's mechanism, for each histogram.
 
         Guarantees: epsilon-DP, because neighbours have (1 + f)/(1 + f') <= 1 + eps <= e^eps and, for the other
         decision, (3 - f')/(3 - f) <= 1 + eps/2 <= e^eps.
@@ -260,7 +260,7 @@ class Wasserstein:
 
 
 def wasserstein(null: Any, alternative: Any, *, epsilon: Number, n: int) -> Wasserstein:
-    """The distance of P^n and Q^n under min(eps d_H, 1), with its dual function.
+    """The Wasserstein distance between P^n and Q^n under min(eps d_H, 1), with its dual function.
 
     Args:
         n: number of records.
@@ -280,8 +280,9 @@ def wasserstein(null: Any, alternative: Any, *, epsilon: Number, n: int) -> Wass
             f"n={n} records of {classes.count} classes have {histograms.count} histograms; at most "
             f"{MOST_VARIABLES} are handled. {_REMEDY}"
         )
-    found, bound = _solve(classes, histograms, float(budget))
-    return Wasserstein(pair, classes, budget, n, bound, _repaired(found, histograms, budget))
+    f, bound = _solve(classes, histograms, float(budget))
+    dual = _repaired(f, histograms, budget)
+    return Wasserstein(pair=pair, classes=classes, epsilon=budget, n=n, bound=bound, dual=dual)
 
 
 def _solve(classes: Classes, histograms: Histograms, epsilon: float) -> tuple[Floats, float]:
@@ -301,13 +302,12 @@ def _solve(classes: Classes, histograms: Histograms, epsilon: float) -> tuple[Fl
     return solved_program(gain, matrix, limit)
 
 
-def _repaired(found: Floats, histograms: Histograms, epsilon: Fraction) -> Integers:
-    """f on the lattice of 1/UNITS, shrunk towards 1/2 until it is Lipschitz with constant epsilon to the last digit."""
-    clipped = np.clip(found, 0.0, 1.0)
-    among = clipped[histograms.rows]
+def _repaired(f: Floats, histograms: Histograms, epsilon: Fraction) -> Integers:
+    """f in units of 1/UNITS, shrunk towards 1/2 so that neighbours differ by at most epsilon exactly."""
+    among = f[histograms.rows]
     most = max(math.floor(min(epsilon, Fraction(1)) * UNITS), 1)
     steepest = max(float((among.max(axis=1) - among.min(axis=1)).max()), most / UNITS)
     # Two roundings add at most one unit to a difference, the doubles above less than another.
     shrink = max(most / UNITS - 2 / UNITS, 0.0) / steepest
-    values = 0.5 + (clipped - 0.5) * min(shrink, 1.0)
+    values = 0.5 + (f - 0.5) * min(shrink, 1.0)
     return np.rint(values * UNITS).astype(np.int64)
