@@ -45,7 +45,7 @@ from privatest.privacy import Notion, Pure, RandomSource, canonical_noise, make_
 from privatest.privacy.canonical import budget_word, notion_from_settings, notion_settings, notion_to_json, notion_words
 from privatest.privacy.notions import per_row
 from privatest.questions import known_arguments
-from privatest.scores import Score
+from privatest.scores import Cells, Score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -246,6 +246,11 @@ class ChangesPlan(PlanInTime[ChangePoints]):
     def question(self) -> dict[str, Any]:
         """The plan's settings, and the score where the descriptions of P and Q leave it open."""
         return {"changes": self._settings(), **({} if self._named_laws else {"score": self._score.to_dict()})}
+
+    @property
+    def record_cells(self) -> Cells:
+        """Those of the score."""
+        return self._score.cells
 
     def check(self, records: Records) -> None:
         """Number and type; the sums refuse ties."""
