@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from scipy import optimize, stats
 
 import privatest as pt
 from privatest import engines
+from privatest.engines.sources import Arms
 from privatest.privacy import seeded_source
 
 RATES = {"bernoulli(?)": None, "poisson(?)": (0.0, 10.0), "normal(mean=?, sd=1)": (-3.0, 3.0)}
@@ -425,18 +427,23 @@ def missing() -> None:
         sure = pt.design_estimate(family, between=between, epsilon=1, n=n)
         widths = [sure.run(drawn(rng), rng=rng).width for _ in range(5)]
         print(f"  where the type admits no missing value: mean width {np.mean(widths):.4f}", flush=True)
-    groups = pt.design_groups(n=(n, n), epsilon=1, missing="count")
+    groups, seed = pt.design_groups(n=(n, n), epsilon=1, missing="count"), seeded_source(rng)
     for absent in ABSENT:
-        held, found, widths = 0, 0, []
+        held, found = 0, 0
         for _ in range(RUNS):
-            arms = [
-                _without((rng.random(n) < rate).astype(float), share, rng) for rate, share in ((0.3, absent), (0.4, 0))
-            ]
-            same = [_without((rng.random(n) < 0.3).astype(float), share, rng) for share in (absent, 0)]
-            answer = groups.run(*arms, rng=rng)
-            held += answer.interval[0] <= 0.1 <= answer.interval[1]
-            widths.append(answer.interval[1] - answer.interval[0])
-            found += groups.run(*same, rng=rng).decision == "alternative"
+            for lift in (0.1, 0.0):
+                arms = [_without((rng.random(n) < 0.3).astype(float), absent, rng), (rng.random(n) < 0.3 + lift) + 0.0]
+                records = Arms(*map(engines.open_source, arms))
+                one, other, *noisy = groups.draw(records, seed)[:4]
+                counts = groups._counts(tuple(groups._summed(Fraction(m), i) for i, m in enumerate(noisy)))
+                if lift:
+                    held += _holds(counts, (one, other), lift, groups.confidence + groups._miss)
+                else:
+                    found += counts.pvalue((one, other)) + groups._miss <= groups.alpha
+        widths = []
+        for _ in range(10):
+            control = _without((rng.random(n) < 0.3).astype(float), absent, rng)
+            widths.append(np.diff(groups.run(control, (rng.random(n) < 0.4) + 0.0, rng=rng).interval)[0])
         print(
             f"groups n=({n}, {n}) epsilon=1, {absent:.0%} of control missing: {held / RUNS:.3f} of {RUNS} intervals "
             f"hold the difference, {groups.confidence} stated; type I error {found / RUNS:.3f}, {groups.alpha} stated; "
@@ -444,8 +451,18 @@ def missing() -> None:
             flush=True,
         )
     sure = pt.design_groups(n=(n, n), epsilon=1)
-    answers = [sure.run(rng.random(n) < 0.3, rng.random(n) < 0.4, rng=rng).interval for _ in range(20)]
+    answers = [sure.run(rng.random(n) < 0.3, rng.random(n) < 0.4, rng=rng).interval for _ in range(10)]
     print(f"  where the type admits no missing value: mean width {np.mean([b - a for a, b in answers]):.4f}")
+
+
+def _holds(counts: Any, noisy: tuple[int, int], difference: float, confidence: float) -> bool:
+    """Whether the interval from two noisy counts holds a difference: neither tail of it is too small."""
+    level = (1 - confidence - counts.ignored) / 2
+    for side, seen, apart in ((counts, noisy, difference), (counts.swapped, noisy[::-1], -difference)):
+        tail = partial(side._reached, difference=apart, apart=side.apart(seen))
+        if side._largest(tail, side.left(sum(seen), apart), apart) <= level:
+            return False
+    return True
 
 
 def _without(data: Any, absent: float, rng: np.random.Generator) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,9 @@ def counting_design(rows: int = 1, n: int = 2) -> EstimateDesign:
     return small_rate(EPSILON, n, rows, missing="count", **noises)
 
 
-def only_the_draw(monkeypatch: pytest.MonkeyPatch, kind: type = EstimateDesign) -> None:
+def only_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that a release is computed from."""
-    monkeypatch.setattr(kind, "release", lambda _self, draw, **_: tuple(draw))
+    monkeypatch.setattr(EstimateDesign, "release", lambda _self, draw, **_: tuple(draw))
     monkeypatch.setattr("privatest.decision.run.replace", lambda found, **_: found)
 
 
@@ -74,15 +75,16 @@ def test_all_rows_of_a_person_are_hidden_together(monkeypatch: pytest.MonkeyPatc
         assert largest_loss(laws_of(run, pairs), pairs, None) <= EPSILON * SLACK
 
 
-def test_the_counts_of_two_groups_are_private_with_the_numbers_present(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = pt.design_groups(n=(2, 1), epsilon=1, missing="count")
+def test_the_counts_of_two_groups_are_private_with_the_numbers_present() -> None:
+    """Each group is drawn by itself, and nobody is in both: one of them is walked."""
     score = small_rate(EPSILON, 2, 1).score
-    noises = {"noise": Tulap(EPSILON - COUNTING, 1), "count_noise": Tulap(COUNTING, 1)}
-    table = np.array([0, 1, 0])
-    counted = replace(score, table=table, support=np.array([0, 1]))
-    design = replace(made, score=counted, notion=Pure(EPSILON), **noises)
-    only_the_draw(monkeypatch, type(design))
-    sets = list(itertools.product((0.0, 1.0, np.nan), repeat=3))
+    fields = {
+        "score": replace(score, table=np.array([0, 1, 0]), support=np.array([0, 1])),
+        "noise": Tulap(EPSILON - COUNTING, 1),
+        "count_noise": Tulap(COUNTING, 1),
+    }
+    design = replace(pt.design_groups(n=(2, 1), epsilon=1, missing="count"), notion=Pure(EPSILON), **fields)
+    sets = list(itertools.product((0.0, 1.0, np.nan), repeat=2))
     pairs = [
         (one, other)
         for one in sets
@@ -91,9 +93,10 @@ def test_the_counts_of_two_groups_are_private_with_the_numbers_present(monkeypat
     ]
 
     def run(data: Any, source: Any) -> Hashable:
-        return design.run(np.array(data[:2]), np.array(data[2:]), rng=source)
+        one = SimpleNamespace(both=(open_source(np.array(data)),), names=())
+        return tuple(map(str, design.draw(one, source)))
 
-    with walking(2):
+    with walking(3):
         assert 0.9 * EPSILON < largest_loss(laws_of(run, pairs), pairs, None) <= EPSILON * SLACK
         design = forged(design, count_noise=Tulap(2 * COUNTING, 1))  # the counts are half paid for
         assert largest_loss(laws_of(run, pairs), pairs, None) > EPSILON * 1.2
@@ -175,7 +178,7 @@ def test_groups_are_compared_by_the_records_that_are_present(absent: float) -> N
     assert found.few_present == (absent == 0.8)
     for (low, high), arm in zip(found.present_intervals, arms, strict=True):
         assert low <= np.isfinite(arm).sum() <= high
-    none = pt.compare_groups(arms[0], arms[0], success=1, epsilon=1, rng=rng)
+    none = pt.compare_groups(arms[0], arms[0].copy(), success=1, epsilon=1, rng=rng)
     assert none.decision == "null"
     assert found.design.from_dict(found.design.to_dict()) == found.design
 
@@ -213,6 +216,52 @@ def test_the_share_of_a_label_is_one_of_the_records_that_are_present(form: str, 
     assert found.interval[0] < 0.3 < found.interval[1]
     assert found.width < 0.1
     assert found.present_interval[0] <= (labels != None).sum() <= found.present_interval[1]  # noqa: E711 - by entry
+
+
+DESIGNED: dict[str, Callable[[], Any]] = {
+    "test": lambda: pt.design("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=20),
+    "estimate": lambda: pt.design_estimate("bernoulli(?)", epsilon=1, n=20),
+    "estimate of a share": lambda: pt.design_estimate("categorical(1=?)", epsilon=1, n=20),
+    "estimate in two steps": lambda: pt.design_estimate("normal(mean=?, sd=1)", between=(-1e4, 1e4), epsilon=1, n=100),
+    "groups": lambda: pt.design_groups(n=(20, 20), epsilon=1),
+    "fit": lambda: pt.design_fit({0: 0.5, 1: 0.5}, distance=0.4, epsilon=1, n=60),
+    "optimum": lambda: pt.optimum("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=4).test,
+    "change": lambda: pt.design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1),
+    "votes": lambda: pt.design_change(test=pt.design("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=5)),
+    "changes": lambda: pt.design_changes("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=400),
+}
+
+
+@pytest.mark.parametrize("name", DESIGNED)
+def test_records_are_looked_at_for_every_question(name: str) -> None:
+    found = pt.check([0, 1, None, 1e5] * 5, DESIGNED[name]())
+    anything = name in ("estimate of a share", "estimate in two steps")  # another label, any number
+    assert (found.records, found.missing, found.odd) == (20, 5, 5 if anything else 10)
+    assert "NOT PRIVATE" in str(found)
+    assert ("clamp" in str(found)) == (found.clamp is not None)
+
+
+def test_what_was_designed_is_all_that_a_look_needs() -> None:
+    plan = DESIGNED["estimate"]()
+    with pytest.raises(InvalidInput, match="epsilon=1 cannot be given with what was designed"):
+        pt.check([0, 1], plan, epsilon=1)
+    with pytest.raises(InvalidInput, match=r"alternative is missing\. .*design_estimate"):
+        pt.check([0, 1], "bernoulli(0.5)")
+
+
+def test_lines_of_a_table_have_columns_and_no_record_in_the_first_line() -> None:
+    text = ["who,x\n", "a,1\r\n", 'a,"0"\n', "b,1\n", "c\n", "b,\n"]
+    table = pt.read_lines(text, table=True)
+    assert repr(table) == "<5 rows of 2 columns>"
+    plan = pt.design_estimate("bernoulli(?)", epsilon=1, n=5, missing="count")
+    assert open_source(table, column="x").count() == 5
+    assert Tallied(open_source(table, column="x")).present(plan.score).count == 3
+    assert open_source(table, column="x", unit="who").count() == 2 + 0  # two persons; the short row is nobody's
+    assert pt.count_records(pt.read_lines(["x\n", "1\n", "\n", "0\n"], table=True), column="x") == 3
+    with pytest.raises(pt.errors.InvalidData, match="No column 'y'"):
+        open_source(table, column="y")
+    with pytest.raises(pt.errors.InvalidData, match="single column"):
+        open_source(pt.read_lines(text), column="x")
 
 
 def test_documents_hold_it_and_a_tampered_one_is_refused() -> None:

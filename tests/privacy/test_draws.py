@@ -32,6 +32,7 @@ from privatest.privacy.draws import (
     draw_blocks,
     draw_many,
     draw_rows,
+    draw_some,
 )
 from privatest.privacy.randomness import SeededSource
 from tests.privacy import enumeration, reference
@@ -392,6 +393,19 @@ def test_every_choice_of_rows_is_equally_likely(rows: int, most: int) -> None:
         choices = math.comb(rows, most) ** persons
         assert (len(found.lower), found.cut) == (choices, 0)
         assert set(found.lower.values()) == {Fraction(1, choices)}
+
+
+@pytest.mark.parametrize(
+    ("counts", "size"), [([1] * 4, 2), ([1] * 5, 4), ([2, 0, 3], 2), ([2, 1, 3], 5), ([3], 3), ([], 0)]
+)
+def test_every_choice_is_equally_likely(counts: list[int], size: int) -> None:
+    """By running the draw on every sequence of answers: how many of each kind is hypergeometric."""
+    found = law(lambda source: tuple(draw_some(source, counts, size)), 0)
+    assert found.cut == 0
+    choices = math.comb(sum(counts), size)
+    for kinds, chance in found.lower.items():
+        ways = math.prod(math.comb(count, taken) for count, taken in zip(counts, kinds, strict=True))
+        assert (sum(kinds), chance) == (size, Fraction(ways, choices))
 
 
 def test_many_persons_rows_are_drawn_as_few_persons_are() -> None:

@@ -45,6 +45,8 @@ from privatest.questions import known_arguments
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from privatest.scores import Cells
+
 
 _LARGEST_EPSILON = 64.0
 
@@ -226,6 +228,11 @@ class ChangePlan(PlanInTime[ChangePoint]):
     def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
         unit = {} if where.get("unit") is None else {"unit": where["unit"]}
         return {"column": where["column"], "order": where["order"], **unit}
+
+    @property
+    def record_cells(self) -> Cells:
+        """Those of the detector's scores."""
+        return self._design.record_cells
 
     def check(self, records: Records) -> None:
         """Number and type; the sums refuse ties."""

@@ -51,7 +51,7 @@ from privatest.privacy.notions import (
     per_row,
 )
 from privatest.questions import known_arguments
-from privatest.scores import Score
+from privatest.scores import Cells, Score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -252,6 +252,11 @@ class ChangesPlan(PlanInTime[ChangePoints]):
     def question(self) -> dict[str, Any]:
         """The plan's settings, and the score where the descriptions of P and Q leave it open."""
         return {"changes": self._settings(), **({} if self._named_laws else {"score": self._score.to_dict()})}
+
+    @property
+    def record_cells(self) -> Cells:
+        """Those of the score."""
+        return self._score.cells
 
     def check(self, records: Records) -> None:
         """Number and type; the sums refuse ties."""

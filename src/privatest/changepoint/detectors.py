@@ -47,7 +47,7 @@ from privatest.privacy import Noise, Notion, Pure, RandomSource, canonical_noise
 from privatest.privacy.canonical import loss_range
 from privatest.privacy.notions import notion_from_json, notion_to_json, notion_words, per_row
 from privatest.progress_events import each
-from privatest.scores import Score, clamped_score
+from privatest.scores import Cells, Score, clamped_score
 from privatest.theory.decomposition import paper_clamp
 
 Clamp = tuple[float, float]
@@ -278,6 +278,11 @@ class Detection:
             self.voter.check(records)
         else:
             records.check(self.scores[0])
+
+    @property
+    def record_cells(self) -> Cells:
+        """Those of the first score, or of the test that votes."""
+        return (self.scores[0] if self.voter is None else self.voter.probe).cells
 
     def missed(self, distances: Integers) -> Floats | None:
         """Bounds on Pr["no change"] for changes this far from the end; None where "no change" is no answer."""
