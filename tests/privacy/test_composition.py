@@ -12,7 +12,7 @@ from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, ca
 from privatest.privacy.composition import adds_up_within, of_weight, together, weight
 from privatest.privacy.notions import converted, replaced
 from tests.contracts.noise_laws import excess, spent
-from tests.privacy.test_asked import lattice, worst
+from tests.privacy.test_canonical import lattice, worst
 
 KINDS: list[Notion] = [Pure(0.3), Zcdp(0.3), Gdp(0.3), Renyi(3, 0.3), Tv(0.3), Kl(0.3)]
 
