@@ -11,7 +11,8 @@ from scipy.stats import binom
 
 from privatest.errors import InvalidInput
 from privatest.privacy import Approx, Gdp, Kl, Laplace, Notion, Pure, Renyi, Tulap, Tv, Zcdp
-from privatest.privacy.composition import composed_epsilon, event_of, loss_distribution, noise_distribution
+from privatest.privacy.composition import composed_epsilon
+from privatest.privacy.losses import event_of, loss_distribution, noise_distribution
 
 pytest.importorskip("dp_accounting")
 from dp_accounting import dp_event

@@ -84,6 +84,11 @@ def test_a_little_more_than_the_shares_does_not(whole: Notion) -> None:
     assert not adds_up_within([shares[0], None], whole)
 
 
+def test_changes_of_probability_add_up_to_a_delta_exactly() -> None:
+    assert adds_up_within([Tv(Fraction(1, 3))] * 2, Approx(0, Fraction(2, 3)))
+    assert not adds_up_within([Tv(Fraction(1, 3))] * 2, Approx(0, Fraction(2, 3) - Fraction(1, 10**12)))
+
+
 @each_whole
 def test_shares_hold_of_exact_laws(whole: Notion) -> None:
     """Two noisy totals, both moved: all sets of pairs of outputs meet the whole; of the whole each they do not."""
