@@ -76,7 +76,8 @@ GROUPS = {
     ),
     "privacy": (
         "Privacy and budgets",
-        "pure approx tv gdp zcdp renyi kl as_notion verify_privacy Verification adaptive_level AdaptiveLevel Ledger",
+        "pure approx tv gdp zcdp renyi kl as_notion notions verify_privacy Verification adaptive_level AdaptiveLevel "
+        "Ledger",
     ),
     "data": ("Data and waiting", "read_as read_lines open_once count_records column_names progress"),
     "theory": ("The paper's objects", "decompose Decomposition sample_complexity SampleComplexity theory"),

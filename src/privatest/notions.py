@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from privatest import numbers
 from privatest.numbers import Number
-from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
+from privatest.privacy.notions import Approx, Gdp, Kl, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.notions import as_notion as parse
 
-__all__ = ["Notion", "approx", "gdp", "kl", "parse", "pure", "renyi", "tv", "zcdp"]
+__all__ = ["approx", "gdp", "kl", "parse", "pure", "renyi", "tv", "zcdp"]
 
 
 def pure(epsilon: Number) -> Pure:

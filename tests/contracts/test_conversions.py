@@ -94,7 +94,7 @@ def largest(allowed: Callable[[Any, Any], Any], factor: Any) -> Any:
 
 def conversions() -> Iterator[tuple[Notion, str, dict[str, Any], Callable[[], Any], float]]:
     """A notion, what it is converted into, the exact parameter, and how much more may be found, relatively."""
-    for loss in LOSSES:
+    for loss in LOSSES[1:3]:
         e, half = mp(loss), mp(loss) / 2
         one = Pure(loss)
         yield one, "tv", {}, lambda e=e: mpmath.tanh(e / 2), SLACK
@@ -102,7 +102,7 @@ def conversions() -> Iterator[tuple[Notion, str, dict[str, Any], Callable[[], An
         yield one, "gdp", {}, lambda e=e: mpmath.sqrt(8) * mpmath.erfinv(mpmath.tanh(e / 2)), SLACK
         # rho = e^2/2 is what is known of all of pure(e); e tanh(e/2), the order 1, is what response has at least.
         yield one, "zcdp", {}, lambda e=e: e * mpmath.tanh(e / 2), float(half / mpmath.tanh(half)) - 1 + SLACK
-        for order in (1.5, 2, 7):
+        for order in (1.5, 7):
             yield one, "renyi", {"order": order}, lambda e=e, a=order: response_renyi(e, mp(a)), SLACK
         yield one, "approx", {"epsilon": loss / 2}, lambda e=e: response_delta(e, mp(0), e / 2), SLACK
         for delta in (1e-6, 0.05):
@@ -170,7 +170,7 @@ def test_an_epsilon_for_a_chosen_delta_is_never_too_small(loss: float, delta: fl
         assert at == 0 or exact(at * (1 - mp(1e-6))) >= mp(delta) * (1 - mp(1e-4))
 
 
-@pytest.mark.parametrize("rho", [0.01, 0.5, 2.0])
+@pytest.mark.parametrize("rho", [0.5, *(pytest.param(rho, marks=pytest.mark.exhaustive) for rho in (0.01, 2.0))])
 def test_concentration_says_of_delta_what_its_orders_say(rho: float) -> None:
     """Canonne, Kamath and Steinke 2020, proposition 12, at many orders; never less than a Gaussian of that rho has."""
     for epsilon in (0.1, 1.0, 3.0):
@@ -194,8 +194,8 @@ def group_delta(e: Any, delta: Any, records: int) -> Any:
     return delta * records if e == 0 else delta * (mpmath.exp(records * e) - 1) / (mpmath.exp(e) - 1)
 
 
-@pytest.mark.parametrize("records", [1, 2, 3, 5, 12])
-@pytest.mark.parametrize("loss", [0, 0.01, 0.5, 1.3])
+@pytest.mark.parametrize("records", [1, 2, 5])
+@pytest.mark.parametrize("loss", [0, 0.01, 1.3])
 def test_delta_of_a_group_has_all_its_terms(loss: float, records: int) -> None:
     delta = 1e-8
     exact, one = group_delta(mp(loss), mp(delta), records), Approx(loss, delta)

@@ -86,6 +86,8 @@ def added(noise: Noise, source: RandomSource) -> list[int]:
     return [one for _ in range(FEW // 3) for one in adder([0, 0, 0])]
 
 
+SEVERAL_WAYS = {"tulap", "truncated", "uniform", "gaussian"}
+"""Noises that are drawn in other ways than one by one; their variants are in the exhaustive tests."""
 WAYS = {"one by one": one_by_one, "many": many, "blocks": in_blocks, "added": added}
 
 
@@ -121,8 +123,14 @@ def misplaced(values: list[int], scale: int, law: Callable[[float], float]) -> l
     return found
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", NOISES)
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        pytest.param(name, way, marks=[] if (way == "one by one" or name in SEVERAL_WAYS) else pytest.mark.exhaustive)
+        for name in NOISES
+        for way in WAYS
+    ],
+)
 def test_every_digit_of_a_large_draw_is_drawn(name: str, way: str) -> None:
     noise, scale, law = NOISES[name]
     doubled = WAYS[way](noise, seeded_source(np.random.default_rng(7)))

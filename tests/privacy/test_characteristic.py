@@ -45,12 +45,12 @@ def test_real_arguments(noise: Noise) -> None:
 
 
 @small_noise
-@pytest.mark.parametrize("part", [-0.5, 1e-9, 0.7])
+@pytest.mark.parametrize("part", [1e-9, 0.7])
 def test_complex_arguments(noise: Noise, part: float) -> None:
     """Relative to E exp(Im t N), the largest value on the line, even close to the strip's edge."""
     shift = part * noise.decay_rate
     scale = abs(direct(noise, 1j * shift, 45 / (1 - abs(part))))
-    for t in REAL[::2]:
+    for t in REAL[1::3]:
         z = complex(t, shift)
         error = abs(direct(noise, z, 45 / (1 - abs(part))) - mpmath.mpc(complex(noise.characteristic(z))))
         assert error / scale < 1e-13, z
@@ -60,11 +60,11 @@ def test_complex_arguments(noise: Noise, part: float) -> None:
 def test_closed_forms_at_any_size(noise: Noise) -> None:
     """Independent closed forms in 60 digits reach the parameters and the strip's edge that sums do not."""
     rng = np.random.default_rng(20260)
-    near_zero = rng.normal(size=8) * noise.decay_rate
-    angles = np.concatenate([rng.uniform(-20, 20, 10), near_zero, [0, 2 * np.pi]])
+    near_zero = rng.normal(size=3) * noise.decay_rate
+    angles = np.concatenate([rng.uniform(-20, 20, 4), near_zero, [0, 2 * np.pi]])
     for t in angles:
         assert abs(closed_form(noise, float(t)) - reference.mp(float(noise.characteristic(t)))) < 1e-14
-        for part in (0.3, -0.9, 0.999):
+        for part in (-0.9, 0.999):
             z = complex(t, part * noise.decay_rate)
             scale = abs(closed_form(noise, complex(0, z.imag)))
             error = abs(closed_form(noise, z) - mpmath.mpc(complex(noise.characteristic(z))))
@@ -108,12 +108,6 @@ def test_period_symmetry_and_bound(noise: Noise) -> None:
     line = noise.characteristic(1j * noise.decay_rate * np.linspace(-0.99, 0.99, 21))
     np.testing.assert_allclose(line.imag, 0, atol=1e-10)
     assert np.all(line.real >= 1 - 1e-15)
-
-
-@every_noise
-def test_the_two_dtypes_agree(noise: Noise) -> None:
-    t = np.concatenate([np.linspace(-7, 7, 57), noise.decay_rate * np.linspace(-3, 3, 13)])
-    np.testing.assert_allclose(noise.characteristic(t + 0j), noise.characteristic(t), rtol=0, atol=3e-15)
 
 
 @every_noise

@@ -12,7 +12,7 @@ from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, ca
 from privatest.privacy.composition import adds_up_within, of_weight, together, weight
 from privatest.privacy.notions import converted, replaced
 from tests.contracts.noise_laws import excess, spent
-from tests.privacy.test_asked import lattice, worst
+from tests.privacy.test_canonical import lattice, worst
 
 KINDS: list[Notion] = [Pure(0.3), Zcdp(0.3), Gdp(0.3), Renyi(3, 0.3), Tv(0.3), Kl(0.3)]
 
@@ -82,6 +82,11 @@ def test_a_little_more_than_the_shares_does_not(whole: Notion) -> None:
     shares = [whole.share(3)] * 3
     assert not adds_up_within([*shares, whole.split(Fraction(1, 10**12))], whole)
     assert not adds_up_within([shares[0], None], whole)
+
+
+def test_changes_of_probability_add_up_to_a_delta_exactly() -> None:
+    assert adds_up_within([Tv(Fraction(1, 3))] * 2, Approx(0, Fraction(2, 3)))
+    assert not adds_up_within([Tv(Fraction(1, 3))] * 2, Approx(0, Fraction(2, 3) - Fraction(1, 10**12)))
 
 
 @each_whole

@@ -126,24 +126,17 @@ def test_uniform_below_a_power_of_two_keeps_the_last_bits(n: int, monkeypatch: p
 @pytest.mark.parametrize(("epsilon", "width"), [(Fraction(1), 1), (Fraction(1, 3), 12), (Fraction(2), 7)])
 def test_many_draws_follow_the_law(epsilon: Fraction, width: int) -> None:
     noise = Tulap(epsilon, width)
-    assert fit(noise, draw_many(noise, 300_000, seeded_source(np.random.default_rng(2)))) > BAR
+    assert fit(noise, draw_many(noise, 60_000, seeded_source(np.random.default_rng(2)))) > BAR
 
 
 @pytest.mark.statistical
 def test_an_epsilon_that_is_five_percent_off_is_rejected() -> None:
-    drawn = draw_many(Tulap(Fraction(105, 100), 5), 300_000, seeded_source(np.random.default_rng(2)))
+    drawn = draw_many(Tulap(Fraction(105, 100), 5), 60_000, seeded_source(np.random.default_rng(2)))
     assert fit(Tulap(Fraction(1), 5), drawn) < BAR
 
 
-def fit(noise: Tulap, doubled: np.ndarray) -> float:
-    assert np.all(doubled % 2 == (noise.width - 1) % 2)
-    values = doubled / 2
-    reach = int(12 * noise.width / float(noise.epsilon))
-    body = np.arange(-reach, reach + 1) + float(noise.offset)
-    body = body[len(values) * noise.pmf(body) > 50]
-    observed = [np.sum(values < body[0]), *(np.sum(values == v) for v in body), np.sum(values > body[-1])]
-    expected = len(values) * np.array([noise.cdf(body[0] - 0.5), *noise.pmf(body), noise.sf(body[-1])])
-    return float(stats.chisquare(observed, expected * len(values) / expected.sum()).pvalue)
+def fit(noise: Noise, doubled: np.ndarray) -> float:
+    return goodness_of_fit(Counter(Fraction(int(value), 2) for value in doubled.tolist()), noise).pvalue
 
 
 def test_few_draws_are_those_of_the_noise_itself() -> None:
@@ -188,12 +181,12 @@ def test_a_single_draw_sends_exactly_the_ambiguous_words_to_be_resolved(monkeypa
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("at_once", [1, 300])
+@pytest.mark.parametrize("at_once", [1, 100])
 def test_draws_for_blocks_follow_the_law(at_once: int) -> None:
     noise, source = Tulap(Fraction(1, 3), 12), seeded_source(np.random.default_rng(3))
-    drawn = np.concatenate([draw_blocks(noise, at_once, source) for _ in range(60_000 // at_once)])
+    drawn = np.concatenate([draw_blocks(noise, at_once, source) for _ in range(20_000 // at_once)])
     assert fit(noise, drawn) > BAR
-    assert fit(Tulap(Fraction(3, 10), 12), drawn) < BAR
+    assert fit(Tulap(Fraction(1, 4), 12), drawn) < BAR
 
 
 @pytest.fixture
@@ -308,14 +301,9 @@ GAUSSIANS = [Gaussian(Fraction(1), 8), Gaussian(Fraction(3, 10), 1), Gaussian(Fr
 @pytest.mark.statistical
 @pytest.mark.parametrize("noise", GAUSSIANS, ids=str)
 def test_many_gaussians_follow_the_law(noise: Gaussian) -> None:
-    found = draw_many(noise, 200_000, seeded_source(np.random.default_rng(3)))
-    fit = goodness_of_fit(Counter(Fraction(int(value), 2) for value in found.tolist()), noise)
-    assert fit.pvalue > BAR
-    assert abs(fit.mean_z) < 6
-    wrong = goodness_of_fit(
-        Counter(Fraction(int(value), 2) for value in found.tolist()), scaled(noise, Fraction(21, 20))
-    )
-    assert wrong.pvalue < BAR
+    drawn = draw_many(noise, 30_000, seeded_source(np.random.default_rng(3)))
+    assert fit(noise, drawn) > BAR
+    assert fit(scaled(noise, Fraction(11, 10)), drawn) < BAR
 
 
 def test_the_share_that_is_kept() -> None:

@@ -1,4 +1,4 @@
-"""Notions: h against its definition, its symmetry and its iterates; gains; what follows from what."""
+"""Notions: h against its definition, its symmetry and its iterates; gains; what follows from what; their texts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import pytest
 
 from privatest.errors import InvalidInput
 from privatest.notions import approx, gdp, kl, pure, renyi, tv, zcdp
-from privatest.privacy import Approx, Notion, Pure
+from privatest.privacy import Approx, Notion, Pure, as_notion, make_notion
 
-ALL = [pure(1), pure(0.1), approx(0.5, 0.05), approx(1, 1e-6), tv(0.1), gdp(1), gdp(0.2), zcdp(0.3)]
-ALL += [renyi(2, 0.5), renyi(32, 1), kl(0.5), kl(0.01)]
+ALL = [pure(1), approx(0.5, 0.05), approx(1, 1e-6), tv(0.1), gdp(1), zcdp(0.3), renyi(2, 0.5), renyi(32, 1), kl(0.5)]
 PROBABILITIES = (1e-200, 1e-12, 1e-3, 0.1, 0.3, 0.5, 0.8, 0.99)
 
 
@@ -88,7 +87,7 @@ def test_iterates_are_h_again_and_again(notion: Notion) -> None:
 @pytest.mark.parametrize("notion", ALL, ids=str)
 def test_the_gain_is_the_largest_over_a_grid(notion: Notion) -> None:
     for records in (1, 2) if notion.name == "zcdp" else (1, 2, 3):
-        grid = np.linspace(0.0, 1.0, 41 if notion.name == "zcdp" else 201)
+        grid = np.linspace(0.0, 1.0, 41)
         largest = float(np.max(notion.h(grid, records) - grid))
         assert largest <= notion.gain(records) + 1e-12
         assert largest == pytest.approx(notion.gain(records), abs=2e-2)
@@ -122,31 +121,37 @@ def test_what_implies_another_has_the_smaller_h(first: Notion) -> None:
             assert np.all(below <= second.h(grid) + 1e-12)
 
 
-@pytest.mark.parametrize("notion", ALL, ids=str)
+FOLLOWS = {
+    "pure(1)": "pure approx tv gdp zcdp renyi kl",
+    "approx(0.5, 0.05)": "approx tv",
+    "tv(0.1)": "approx tv",
+    "gdp(1)": "approx tv gdp zcdp renyi kl",
+    "zcdp(0.3)": "approx tv zcdp renyi kl",
+    "renyi(2, 0.5)": "approx tv renyi kl",
+    "kl(0.5)": "approx tv kl",
+}
+CHOSEN: dict[str, list[dict[str, float]]] = {"approx": [{"delta": 0.1}, {"epsilon": 1}], "renyi": [{"order": 1.5}]}
+
+
 @pytest.mark.parametrize(
-    ("kind", "given"),
+    ("text", "kind", "chosen"),
     [
-        ("approx", {"delta": 1e-3}),
-        ("approx", {"epsilon": 1}),
-        ("tv", {}),
-        ("gdp", {}),
-        ("zcdp", {}),
-        ("kl", {}),
-        ("renyi", {"order": 3}),
+        (text, kind, each)
+        for text, kinds in FOLLOWS.items()
+        for kind in kinds.split()
+        for each in CHOSEN.get(kind, [{}])
     ],
 )
-def test_conversions_follow_and_are_tight(notion: Notion, kind: str, given: dict[str, float]) -> None:
-    try:
-        found = notion.into(kind, **given)
-    except InvalidInput as refused:
-        assert "does not convert" in str(refused)  # noqa: PT017 - either a conversion or this sentence
-        return
-    assert found.name == kind
-    assert notion.implies(found)
-    if notion.tradeoff and kind in ("tv", "approx") and found.gain() < 1:
+def test_conversions_follow_and_are_tight(text: str, kind: str, chosen: dict[str, float]) -> None:
+    """Every conversion that there is; those that there are not: `test_what_does_not_follow_is_not_said`."""
+    notion = as_notion(text)
+    result = notion.into(kind, **chosen)
+    assert result.name == kind
+    assert notion.implies(result)
+    if notion.tradeoff and kind in ("tv", "approx") and result.gain() < 1:
         # The two graphs touch: a little less would be too little.
-        *chosen, last = found.exact
-        assert not last or not notion.implies(type(found)(*chosen, last * Fraction(999, 1000)))
+        *first, last = result.exact
+        assert not last or not notion.implies(type(result)(*first, last * Fraction(999, 1000)))
 
 
 def test_conversions_that_are_known() -> None:
@@ -196,3 +201,83 @@ def test_exactness() -> None:
     assert approx(1, 1e-6).epsilon == 1.0
     assert isinstance(approx(1, 1e-6), Approx)
     assert zcdp(0.5).epsilon == math.inf
+
+
+@pytest.mark.parametrize(
+    ("text", "notion"),
+    [
+        ("pure(1)", pure(1)),
+        (" Pure( 0.5 ) ", pure(0.5)),
+        ("1/3", pure(Fraction(1, 3))),
+        (0.1, pure(0.1)),
+        ("approx(1, 1e-6)", approx(1, 1e-6)),
+        ("approx(delta=1e-6, epsilon=1)", approx(1, 1e-6)),
+        ("tv(0.1)", tv(0.1)),
+        ("gdp(mu=1)", gdp(1)),
+        ("zcdp(0.5)", zcdp(0.5)),
+        ("renyi(2, 1/2)", renyi(2, 0.5)),
+        ("kl(.5)", kl(0.5)),
+        ("tv(.1)", tv(0.1)),
+        ("approx(1., delta=.1e-5)", approx(1, 1e-6)),
+        (".5", pure(0.5)),
+    ],
+)
+def test_texts_mean_what_they_say(text: object, notion: Notion) -> None:
+    assert as_notion(text) == notion
+    assert as_notion(notion.text) == notion
+    assert as_notion(notion) is notion
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "pure",
+        "pure()",
+        "pure(1, 2)",
+        "zcpd(1)",
+        "approx(1)",
+        "approx(1, 1)",
+        "approx(1, epsilon=2)",
+        "gdp(x)",
+        "gdp(.)",
+        "gdp(.e5)",
+        "gdp(1.2.3)",
+        "gdp(1e9999)",
+        "pure(1/0)",
+        "pure(-1)",
+        "pure(inf)",
+        "pure(nan)",
+        "__import__('os')",
+        "pure(1)(2)",
+        None,
+        True,
+    ],
+)
+def test_other_texts_are_refused(text: object) -> None:
+    with pytest.raises(InvalidInput):
+        as_notion(text)
+
+
+def test_a_misspelt_notion_is_guessed() -> None:
+    with pytest.raises(InvalidInput, match="Did you mean 'zcdp'"):
+        as_notion("zcpd(0.5)")
+
+
+def test_one_of_epsilon_and_privacy() -> None:
+    assert make_notion(1, None) == pure(1)
+    assert make_notion(None, "gdp(1)") == gdp(1)
+    with pytest.raises(InvalidInput, match="both given"):
+        make_notion(1, "gdp(1)")
+    with pytest.raises(InvalidInput, match="epsilon is missing"):
+        make_notion(None, None)
+    with pytest.raises(InvalidInput, match="epsilon=0"):
+        make_notion(0, None)
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-10, 1_000_001, 1e300])
+def test_epsilons_that_hide_everything_or_nothing_are_refused(epsilon: float) -> None:
+    for words in ((epsilon, None), (None, pure(epsilon))):
+        with pytest.raises(InvalidInput, match=r"^epsilon=.* must lie between 1e-09 and 1e\+06\. Typical"):
+            make_notion(*words)
+    assert make_notion(None, approx(0, 0.1)).epsilon == 0

@@ -25,7 +25,7 @@ def brute_force(noise: Noise, shift: int, far: int) -> Any:
 
 
 @pytest.mark.parametrize("noise", SHIFTED, ids=reference.name)
-@pytest.mark.parametrize("shift", [0, 1, 2, 3, 4, 7])
+@pytest.mark.parametrize("shift", [1, 3, 7])
 def test_privacy_loss_is_the_supremum_over_all_outputs(noise: Noise, shift: int) -> None:
     claimed = noise.privacy_loss(shift)
     attained = brute_force(noise, shift, far=min(reference.reach(noise, 30), 150))

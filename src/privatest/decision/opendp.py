@@ -60,7 +60,7 @@ def losses_of(design: Any) -> Any:
     Else that of the pair that dominates the design's notion: never less safe.
     """
     # Needs an extra.
-    from privatest.privacy.composition import loss_distribution, noise_distribution
+    from privatest.privacy.losses import loss_distribution, noise_distribution
 
     noise, move = getattr(design, "noise", None), getattr(design, "sensitivity", None)
     if design.privacy.price is None:
