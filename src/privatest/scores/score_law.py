@@ -56,6 +56,7 @@ def cell_law(cells: Cells, law: Distribution) -> Floats:
     if isinstance(cells, LabelCells | IntegerCells) and not isinstance(law, WholeNumbers):
         return np.append(np.zeros(cells.count), 1.0)  # a continuous law hits no label and no integer
     if isinstance(cells, LabelCells):
+        assert isinstance(law, WholeNumbers)
         labels, places = cells._numeric
         masses = np.zeros(cells.count + 1)
         masses[places] = law.pmf(labels)
