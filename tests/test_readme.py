@@ -95,8 +95,8 @@ def test_the_script_makes_the_example_data_byte_for_byte(root: Path, tmp_path: P
 # As elsewhere, the picture of many sample sizes computes the least number of them.
 HASTY = """
 import pathlib, runpy, sys
-from privatest.pictures import sizes
-sizes.complexity.__kwdefaults__.update(patience=0.0)
+from privatest.pictures import plans
+plans.complexity.__kwdefaults__.update(patience=0.0)
 sys.argv.pop(0)
 sys.path.insert(0, str(pathlib.Path(sys.argv[0]).parent))
 runpy.run_path(sys.argv[0], run_name="__main__")

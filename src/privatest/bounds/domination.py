@@ -181,7 +181,15 @@ def split_atoms(atoms: Atoms, shape: Shape) -> Split:
     p_movers, q_movers = p_plus + p_minus, q_plus + q_minus
     x = p_plus / p_movers if p_movers > 0 else 0.5
     y = q_plus / q_movers if q_movers > 0 else 0.5
-    return Split(tau, x, min(y, x), p_movers, q_movers, levels[roots > 0], roots[roots > 0])
+    return Split(
+        tau=tau,
+        x=x,
+        y=min(y, x),
+        p_movers=p_movers,
+        q_movers=q_movers,
+        levels=levels[roots > 0],
+        roots=roots[roots > 0],
+    )
 
 
 def _clamp(atoms: Atoms, shape: Shape) -> tuple[float, float, float]:

@@ -346,7 +346,10 @@ class HistogramTest(Design[Release]):
     def _read(cls, document: dict[str, Any]) -> HistogramTest:
         cells = cells_from_dict(document["cells"])
         members, numerators = (_integers(document[key]) for key in ("members", "numerators"))
-        laws = [np.array(document[key], dtype=np.float64) for key in ("null_law", "alternative_law")]
+        laws: dict[str, Any] = {
+            key: np.array(document[key], dtype=np.float64) for key in ("null_law", "alternative_law")
+        }
+        classes = laws["null_law"].shape
         notion = (
             as_notion(texts_from_json(document, "privacy")["privacy"])
             if "privacy" in document
@@ -357,16 +360,16 @@ class HistogramTest(Design[Release]):
             isinstance(cells, LabelCells | IntegerCells)
             and document["denominator"] == DENOMINATOR
             and len(members) == cells.count + 1
-            and all(law.shape == laws[0].shape and law.ndim == 1 for law in laws)
-            and 0 <= members.min() <= members.max() < len(laws[0])
-            and all(np.all(law >= 0) and abs(math.fsum(law) - 1) < 1e-9 for law in laws)
-            and len(numerators) == Histograms(len(laws[0]), n).count <= MOST_HISTOGRAMS
+            and all(law.shape == classes and law.ndim == 1 for law in laws.values())
+            and 0 <= members.min() <= members.max() < classes[0]
+            and all(np.all(law >= 0) and abs(math.fsum(law) - 1) < 1e-9 for law in laws.values())
+            and len(numerators) == Histograms(classes[0], n).count <= MOST_HISTOGRAMS
         )
         if not fits:
             raise InvalidDocument("The parts of the test do not fit together.")
         assert isinstance(cells, LabelCells | IntegerCells)
-        texts = texts_from_json(document, "name", "null", "alternative", "neighbours")
-        return cls(cells, members, laws[0], laws[1], numerators, notion, n, **texts)
+        texts: dict[str, Any] = texts_from_json(document, "name", "null", "alternative", "neighbours")
+        return cls(cells=cells, members=members, numerators=numerators, notion=notion, n=n, **laws, **texts)
 
     def __hash__(self) -> int:
         return hash((self.name, self.notion, self.n, self.numerators.tobytes()))

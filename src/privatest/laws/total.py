@@ -625,16 +625,14 @@ class NoisyTotal:
         scores = (low + spacing * steps).astype(np.int64)
         return NoisyTotal(scores[kept], law[kept], self.n, self.noise), self.n * math.fsum(law[~kept])
 
-    def window(self) -> tuple[int, Floats]:
-        """Where the law of J starts and its probabilities, J the sum of the scores in coarsest steps."""
-        window = self._window(0.0)
-        return window.start, window.weights
-
     def sum_law(self) -> tuple[Integers, Floats]:
         """Values of the sum of scores, without noise, and their probabilities; all but 1e-18 of them."""
         low, spacing, steps, _ = self._atoms
-        start, weights = self.window() if len(steps) > 1 else (0, np.ones(1))
-        return self.n * low + spacing * (start + np.arange(len(weights), dtype=np.int64)), weights
+        if len(steps) == 1:
+            return np.array([self.n * low]), np.ones(1)
+        window = self._window(0.0)
+        places = window.start + np.arange(len(window.weights), dtype=np.int64)
+        return self.n * low + spacing * places, window.weights
 
     @cached_property
     def _windows(self) -> dict[float, Window]:

@@ -63,12 +63,12 @@ BINS = 90
 # Mass of either law that may lie outside of the picture on each side.
 OUTSIDE = 0.002
 DEVIATIONS = 3.2
-# Scores from here on stand for infinite ratios: one such record is off every picture.
+# Scores from here on stand for infinite ratios, which are off every picture.
 INFINITE = 1 << 20
 
 
 def private_test(test: PrivateTest, ax: Axes | None = None, *, release: Release | None = None) -> Axes:
-    """Exact laws of the noisy statistic under P and under Q in bins, the threshold, and the released statistic.
+    """Draw the exact laws of the noisy statistic under P and Q in bins, the threshold, and the released statistic.
 
     The hatched areas are alpha (P's law, where the decision is "alternative") and beta (Q's, where it is "null").
     """
@@ -77,7 +77,7 @@ def private_test(test: PrivateTest, ax: Axes | None = None, *, release: Release 
     unit = test.score.step / test.scale
     edges = np.array([test.threshold + float(unit * (cutoff - test.cutoff)) for cutoff in cutoffs])
     thresholds, axis = test.thresholds, "noisy sum of clamped log ratios, in nats"
-    if test.noise.spacing > 1:  # a bar around every level; the first beyond the threshold is 1
+    if test.noise.spacing > 1:  # a bar for every level; the first level beyond the threshold is 1
         edges = np.array([float((cutoff - test.cutoff) / test.noise.spacing) + 0.5 for cutoff in cutoffs])
         thresholds, axis = (0.5,), "level: widths above the threshold, with noise"
     left = np.array([cutoff < test.cutoff for cutoff in cutoffs[:-1]])
@@ -97,7 +97,7 @@ def private_test(test: PrivateTest, ax: Axes | None = None, *, release: Release 
 
 
 def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | None = None) -> Axes:
-    """Laws of the noisy statistic, for each record, under P and under the hardest alternative, with the threshold."""
+    """Draw the laws of the noisy statistic per record under P and under the hardest alternative, with the threshold."""
     laws = test.null_law, test.candidate.law(test.hardest_law, test.n)
     noise, cutoff = test.noise, float(test.cutoff)
     spread = [math.hypot(one.deviation, math.sqrt(noise.variance)) for one in laws]
@@ -108,7 +108,7 @@ def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | Non
     edges: Floats = np.asarray(cutoff + step * places, dtype=np.float64)
     cdfs = [noisy_cdf(one.values, one.masses, noise, edges) for one in laws]
     centre, scale = laws[0].mean, test.candidate.excess.width * test.n
-    # The statistic is minus the excess: large values speak for P, so that the picture is read from right to left.
+    # The statistic is minus the excess, so that large values speak for P and the axis is reversed.
     shown, threshold = (centre - edges[::-1]) / scale, (centre - cutoff) / scale
     # Not above the cutoff: "null".
     below = (np.arange(len(edges) - 1) < round((cutoff - edges[0]) / step))[::-1]
@@ -125,15 +125,15 @@ def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | Non
 
 
 def _cutoffs(test: PrivateTest) -> list[Fraction]:
-    """Ends of bins, the test's cutoff among them, where nearly all of both laws lies: finer around the laws."""
+    """Edges of bins, the test's cutoff among them, that cover nearly all of both laws."""
     score, noise = test.score, test.noise
     ordinary = np.abs(score.support) < INFINITE
     support = test.null_total.support
     low, spacing = int(support[0]), int(np.gcd.reduce(support - support[0])) or 1
-    # With noise all multiples of the step are possible; bins of whole spacings look as smooth as the law is.
+    # With noise all multiples of the step are possible; bins of whole spacings look as smooth as the law.
     unit = spacing if ordinary.all() else 1
     hidden = math.log(1 / (2 * OUTSIDE)) / noise.decay_rate + getattr(noise, "width", 0) / 2
-    unit = noise.spacing if noise.spacing > 1 else unit  # all that leaves is the level
+    unit = noise.spacing if noise.spacing > 1 else unit  # only the level is released
     places: set[int] = {0}
     if test.upper is not None:
         places.add(math.floor(test.upper - test.cutoff))
@@ -170,7 +170,7 @@ def _with_threshold(
     label = f"threshold{'s' if len(thresholds) > 1 else ''} {', '.join(map(number, thresholds))}\n({text})"
     for threshold in thresholds:
         axes.axvline(threshold, color=BLACK, linewidth=1.1, label=label)
-        label = "_"  # one line of the legend for both
+        label = "_"  # one entry of the legend for both
     low, high = float(edges[0]), float(edges[-1])
     if release is not None and release.statistic is not None:
         statistic = float(release.statistic)
@@ -188,7 +188,7 @@ def _with_threshold(
 def power_along(
     test: PrivateTest, family: str, between: tuple[float, float], ax: Axes | None = None, *, points: int = 81
 ) -> Axes:
-    """The exact probability of "alternative" along a parameter of a family, with the promised error rates."""
+    """Draw the exact probability of "alternative" along a parameter of a family, and the error rates of the test."""
     low, high = _range_ends(between)
     values = np.linspace(low, high, points)
     power = test.power_along(family, values.tolist())
@@ -214,7 +214,7 @@ def _range_ends(between: Any) -> tuple[float, float]:
 
 
 def histogram_test(test: HistogramTest, ax: Axes | None = None, *, release: Release | None = None) -> Axes:
-    """Laws of the histogram's log ratio under P and under Q, and how probably the test says "null" there."""
+    """Draw the laws of the histogram's log ratio under P and under Q, and the probability of "null" there."""
     with np.errstate(divide="ignore"):
         ratios = np.log(test.null_law) - np.log(test.alternative_law)
     ordinary = np.abs(ratios[np.isfinite(ratios)])
@@ -242,19 +242,19 @@ def histogram_test(test: HistogramTest, ax: Axes | None = None, *, release: Rele
         return finished(axes, "log ratio of the histogram, in nats", "probability", title)
 
 
-# No further mark is begun after so many seconds: one takes up to a few.
+# No further mark is begun after this many seconds; one takes up to a few.
 PATIENCE = 7.0
-# Parts of the range, in rounds: a round is computed whole, so that the line through its marks does not lean to a side.
+# Parts of the range, in rounds that are computed as a whole, so that the marks cover the range evenly.
 PLACES = ((0.5,), (0.05, 0.95), (0.25, 0.75), (0.15, 0.85), (0.35, 0.65))
 RATES = (0.5, 0.1)
-"""Rates of the control group, where none was released."""
+"""Rates of the control group that are drawn if none was released."""
 LIFTS = ((0.0,), (2.8,), (4.6,), (1.4,), (3.7,), (2.1,), (0.7,))
-"""In standard errors of a difference; likewise in rounds."""
+"""Lifts in standard errors of a difference, in rounds."""
 SMOOTH = 161
-# A power this near to 0 or 1 has the height of the axis.
+# Powers are drawn at least this far from 0 and 1.
 LEAST = 1e-9
 OPEN = 1.0
-"""No difference is larger: an interval that reaches it has no end on that side."""
+"""The largest difference: an interval that reaches it has no end on that side."""
 
 
 def estimate(
@@ -264,17 +264,16 @@ def estimate(
     release: EstimateRelease | None = None,
     patience: float = PATIENCE,
 ) -> Axes:
-    """The expected width of the interval along the parameter, beside the width that no private interval goes below.
+    """Draw the expected width of the interval along the parameter, and a lower bound for all private intervals.
 
-    With a release: its estimate and interval on the parameter's axis, above the width to be expected there, and above
-    that bound.
+    With a release: its estimate and interval on the parameter's axis, with the expected width there and the bound.
     """
     return _along(design, ax, patience) if release is None else _released(design, release, ax)
 
 
 def _along(design: EstimateDesign, ax: Axes | None, patience: float) -> Axes:
-    asked, fine = design.asked, 1000
-    grid = asked.spaced(1 + fine)
+    parameter, fine = design.asked, 1000
+    grid = parameter.spaced(1 + fine)
     places = [[float(grid[round(fine * part)]) for part in parts] for parts in PLACES]
     start = time.monotonic()
     widths = _marks(design.expected_width, places, start + patience / 2, 2)
@@ -282,9 +281,9 @@ def _along(design: EstimateDesign, ax: Axes | None, patience: float) -> Axes:
     with drawing(ax, (8.6, 4.2)) as axes:
         mean = f"this interval, in the mean:\n{_span(widths)}"
         no_less = f"no private interval of this\nconfidence: {_span(bounds)}"
-        _curve(axes, widths, BLUE, "-", "o", mean, logarithmic=asked.logarithmic)
-        _curve(axes, bounds, VERMILLION, "--", "_", no_less, logarithmic=asked.logarithmic)
-        if asked.logarithmic:
+        _curve(axes, widths, BLUE, "-", "o", mean, logarithmic=parameter.logarithmic)
+        _curve(axes, bounds, VERMILLION, "--", "_", no_less, logarithmic=parameter.logarithmic)
+        if parameter.logarithmic:
             axes.set_xscale("log")
         if design.tuned_for is not None:
             expected = number(design.tuned_for[0])
@@ -306,7 +305,7 @@ def _joined(axes: Axes, first: str, second: str) -> str:
 
 
 def _span(marks: dict[float, float]) -> str:
-    """From the least to the largest value."""
+    """The range of the values, as text."""
     if not marks:
         return "not known"
     ends = [number(end, 3) for end in (min(marks.values()), max(marks.values()))]
@@ -319,8 +318,8 @@ def _released(design: EstimateDesign, release: EstimateRelease, ax: Axes | None)
     at = min(max(release.estimate, least), most)
     expected = _marks(design.expected_width, [[at]], math.inf, 1)
     bound = _marks(design.width_bound, [[at]], math.inf, 1)
-    told = f"{_said(release)}: {number(release.estimate)}, {number(low)} to {number(high)}"
-    rows: list[tuple[float, float, str, Any, str]] = [(low, high, GREEN, "-", told)]
+    text = f"{_status(release)}: {number(release.estimate)}, {number(low)} to {number(high)}"
+    rows: list[tuple[float, float, str, Any, str]] = [(low, high, GREEN, "-", text)]
     for found, colour, style, text in (
         (expected, BLUE, (0, (6, 1.5)), "to be expected there: width"),
         (bound, VERMILLION, (0, (1, 1)), "no private interval is shorter in the mean: width"),
@@ -346,15 +345,15 @@ def _released(design: EstimateDesign, release: EstimateRelease, ax: Axes | None)
         return axes
 
 
-def _said(release: EstimateRelease | GroupsRelease) -> str:
+def _status(release: EstimateRelease | GroupsRelease) -> str:
     return "SIMULATED" if release.simulated else "released"
 
 
 def _bar(axes: Axes, low: float, high: float, height: float, colour: str, style: Any, text: str) -> None:
-    """An interval: its ends are upright strokes, whatever the style of its line, and its text stands above it."""
+    """Draw an interval with upright strokes as ends and its text above it."""
     look: dict[str, Any] = {"marker": "|", "markersize": 13, "markeredgewidth": 2.0, "markeredgecolor": colour}
     axes.plot([low, high], [height, height], color=colour, linestyle=style, linewidth=2.4, label=f"_{text}", **look)
-    place: Any = axes.get_yaxis_transform()  # across the picture in parts of it
+    place: Any = axes.get_yaxis_transform()  # x in parts of the picture's width
     white: Any = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8}
     at: dict[str, Any] = {"xycoords": place, "textcoords": "offset points", "ha": "center", "bbox": white}
     axes.annotate(text, (0.5, height), (0, 9), fontsize=8.5, **at)
@@ -363,9 +362,9 @@ def _bar(axes: Axes, low: float, high: float, height: float, colour: str, style:
 def groups(
     design: GroupsDesign, ax: Axes | None = None, *, release: GroupsRelease | None = None, patience: float = PATIENCE
 ) -> Axes:
-    """How likely a lift is found, against the lift, at one rate of the control group or two.
+    """Draw the probability of finding a lift against the lift, at one or two rates of the control group.
 
-    With a release: at the control group's noisy rate, together with the released difference and its interval.
+    With a release: at the control group's noisy rate, with the released difference and its interval.
     """
     rates = RATES if release is None else (min(max(release.rates[0], 0.0), 1.0),)
     names = ("control", "treatment") if release is None else (plain(release.names[0], 24), plain(release.names[1], 24))
@@ -393,7 +392,7 @@ def groups(
 
 
 def difference(release: GroupsRelease, ax: Axes | None = None) -> Axes:
-    """A released difference of two groups and its interval; of counts that were noised elsewhere there is no design."""
+    """Draw a released difference of two groups and its interval, for counts that were noised elsewhere."""
     names = plain(release.names[0], 24), plain(release.names[1], 24)
     with drawing(ax, (8.6, 2.6)) as axes:
         closed = [end for end in release.interval if abs(end) < OPEN]
@@ -419,7 +418,7 @@ def _groups_title(design: GroupsDesign, release: GroupsRelease | None) -> tuple[
 
 
 def _powers(design: GroupsDesign, rate: float, both: bool, until: float) -> dict[float, float]:
-    """Power at lifts to both sides, or to the one that is asked about, as far as there are rates."""
+    """Power by lift, on both sides or on that of the alternative, as far as rates stay within 0 and 1."""
     noise = design.noise.variance / design.fine**2
     spread = max(rate * (1 - rate), 0.02)
     error = math.sqrt(sum(spread / n + noise / n**2 for n in design.n))
@@ -429,20 +428,20 @@ def _powers(design: GroupsDesign, rate: float, both: bool, until: float) -> dict
 
 
 def _difference(axes: Axes, release: GroupsRelease, ends: tuple[float, float]) -> tuple[float, float]:
-    """The released difference above the curve; gives back the ends of the picture."""
+    """Draw the released difference above the curve; return the ends of the picture."""
     low, high = release.interval
     closed = [end for end in (low, high) if abs(end) < OPEN]
     least, most = min([*ends, release.difference, *closed]), max([*ends, release.difference, *closed])
     margin = 0.03 * (most - least)
-    told = f"{_said(release)}: {number(release.difference, 3)}, {_between(release)}"
-    _bar(axes, max(low, least - 2 * margin), min(high, most + 2 * margin), 1.12, GREEN, "-", told)
+    text = f"{_status(release)}: {number(release.difference, 3)}, {_between(release)}"
+    _bar(axes, max(low, least - 2 * margin), min(high, most + 2 * margin), 1.12, GREEN, "-", text)
     axes.plot([release.difference], [1.12], "D", color=GREEN, markeredgecolor=BLACK, markersize=7, zorder=4)
     axes.axvline(0, color=BLACK, linewidth=0.9, linestyle=(0, (5, 2, 1, 2)), label="no difference")
     return least - margin, most + margin
 
 
 def _between(release: GroupsRelease) -> str:
-    """The interval; of a one-sided question the end that it has."""
+    """The interval as text; for a one-sided question only its end."""
     low, high = (number(end, 3) for end in release.interval)
     return {"greater": f"at least {low}", "less": f"at most {high}"}.get(release.alternative, f"{low} to {high}")
 
@@ -450,7 +449,7 @@ def _between(release: GroupsRelease) -> str:
 def _marks(
     value: Callable[[float], float], rounds: Iterable[Iterable[float]], until: float, least: int
 ) -> dict[float, float]:
-    """Exact values at some places: of as many rounds of places, ``least`` or more, as there is time for."""
+    """Exact values by place, for as many rounds of places as time allows, but at least ``least``."""
     found: dict[float, float] = {}
     for count, places in enumerate(rounds):
         if count >= least and time.monotonic() > until:
@@ -473,7 +472,7 @@ def _curve(
     logarithmic: bool = False,
     chances: bool = False,
 ) -> None:
-    """The marks, and a smooth line through them."""
+    """Draw the marks and a smooth line through them."""
     look: dict[str, Any] = {"color": colour, "linestyle": style, "label": text}
     at: dict[str, Any] = {"marker": marker, "markersize": 13 if marker == "_" else 5, "markeredgewidth": 1.6}
     if len(marks) < 2:
@@ -484,7 +483,7 @@ def _curve(
     fine = x[0] * (x[-1] / x[0]) ** fine if logarithmic else x[0] + (x[-1] - x[0]) * fine
     fine = np.unique(np.concatenate([np.clip(fine, x[0], x[-1]), x]))
     along, there = (np.log(x), np.log(fine)) if logarithmic else (x, fine)
-    if chances:  # power is nearly straight on the normal distribution's own scale
+    if chances:  # power is nearly a straight line on the scale of normal quantiles
         smooth = ndtr(PchipInterpolator(along, ndtri(np.clip(y, LEAST, 1 - LEAST)))(there))
     else:
         smooth = PchipInterpolator(along, y)(there)
@@ -602,7 +601,7 @@ def _failures(
 
 
 def monitor(watch: Any, ax: Axes | None = None) -> Axes:
-    """The last noisy block sums of a monitor and, where it has fired, the alarm with its accuracy.
+    """Draw the last noisy block sums of a monitor and the alarm with its accuracy, if there is one.
 
     ``watch`` has ``trace`` (noisy sums of the last blocks, in nats), ``block`` (records in each), ``seen``,
     ``alarm`` (None, or with ``index``, ``accuracy`` and ``seen``), ``privacy``, ``epsilon`` and ``private``.
@@ -623,7 +622,7 @@ def monitor(watch: Any, ax: Axes | None = None) -> Axes:
 
 
 def alarm(raised: Alarm, ax: Axes | None = None) -> Axes:
-    """An alarm by itself: the index with its accuracy on the line of records, and when it was raised."""
+    """Draw an alarm: the index with its accuracy on the line of records, and when it was raised."""
     with drawing(ax, (8.6, 2.2)) as axes:
         _hide_height(axes)
         _alarm(axes, raised)
@@ -640,7 +639,7 @@ def _alarm(axes: Axes, raised: Any) -> None:
 
 
 def _sums(axes: Axes, sums: Any, block: int, start: int) -> None:
-    """One bar for each block's noisy sum: above 0 speaks for P, below for Q."""
+    """Draw a bar for each block's noisy sum: sums above 0 speak for P, sums below 0 for Q."""
     edges = start + block * np.arange(len(sums) + 1)
     for sign, colour, hatch, text in ((1, SKY, "", "block speaks for P"), (-1, GREEN, "////", "block speaks for Q")):
         chosen = sums * sign > 0
@@ -670,7 +669,7 @@ def walk(
     *,
     private: bool,
 ) -> Axes:
-    """The logarithm of the e-value after each of the newest blocks, the two boundaries, and the verdict."""
+    """Draw the logarithm of the e-value after each of the newest blocks, the two boundaries, and the verdict."""
     low, high = plan.nats(plan.rule.lower), plan.nats(plan.rule.upper)
     with drawing(ax, (8.6, 3.8)) as axes:
         places = [max(seen - plan.block * back, 0) for back in range(len(levels) - 1, -1, -1)]
@@ -697,7 +696,7 @@ def walk(
 
 
 def stopping(plan: SequentialPlan, ax: Axes | None = None) -> Axes:
-    """How probably there is no verdict yet after so many records, under P and under Q; and the fixed test's number."""
+    """Draw the probability of no verdict yet against the number of records, under P and under Q, and the fixed n."""
     with drawing(ax, (8.6, 3.8)) as axes:
         last = 1
         looks = ((BLUE, "-", "P"), (ORANGE, "--", "Q"))

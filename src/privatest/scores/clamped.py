@@ -367,4 +367,12 @@ def score_with_laws(
     support, place = np.unique(table[:-1][visited], return_inverse=True)
     laws = [np.bincount(place, weights=mass[visited], minlength=len(support)) for mass in (p, q)]
     null, alternative = (law / math.fsum(law) for law in laws)
-    return Score(cells, table, origin, step, support, null, alternative)
+    return Score(
+        cells=cells,
+        table=table,
+        origin=origin,
+        step=step,
+        support=support,
+        null_law=null,
+        alternative_law=alternative,
+    )

@@ -455,10 +455,12 @@ class Score:
             cells = cells_from_dict(document["cells"])
             table = runs_from_json(document["table"])
             support = integers_from_json(document["support"])
-            laws = [numbers_from_json(document[key]) for key in ("null_law", "alternative_law")]
-            origin, step = (fraction_from_json(document[key]) for key in ("origin", "step"))
-            others = {name: tuple(numbers_from_json(law) for law in document.get(name, ())) for name in OTHERS}
-            score = cls(cells, table, origin, step, support, laws[0], laws[1], **others)
+            laws: dict[str, Any] = {key: numbers_from_json(document[key]) for key in ("null_law", "alternative_law")}
+            values: dict[str, Any] = {key: fraction_from_json(document[key]) for key in ("origin", "step")}
+            others: dict[str, Any] = {
+                name: tuple(numbers_from_json(law) for law in document.get(name, ())) for name in OTHERS
+            }
+            score = cls(cells=cells, table=table, support=support, **values, **laws, **others)
         if len(table) != cells.count + 1:
             raise InvalidDocument(f"The score has {cells.count} cells but a table of {len(table)} entries.")
         if score.step <= 0:

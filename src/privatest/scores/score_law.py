@@ -53,14 +53,15 @@ def cell_law(cells: Cells, law: Distribution) -> Floats:
             masses[_cell_of(cells, label)] += probability
         return masses
     assert isinstance(law, Numbers)
-    if isinstance(cells, LabelCells) and isinstance(law, WholeNumbers):
+    if isinstance(cells, LabelCells | IntegerCells) and not isinstance(law, WholeNumbers):
+        return np.append(np.zeros(cells.count), 1.0)  # a continuous law hits no label and no integer
+    if isinstance(cells, LabelCells):
+        assert isinstance(law, WholeNumbers)
         labels, places = cells._numeric
         masses = np.zeros(cells.count + 1)
         masses[places] = law.pmf(labels)
         masses[cells.rest] = max(1.0 - math.fsum(masses), 0.0)
         return masses
-    if isinstance(cells, LabelCells | IntegerCells) and not isinstance(law, WholeNumbers):
-        return np.append(np.zeros(cells.count), 1.0)  # a continuous law hits no label and no integer
     if isinstance(cells, IntegerCells):
         return _between(law, np.append(cells.first, cells.last).astype(np.float64))
     if isinstance(cells, DyadicCells | BoundedCells):
