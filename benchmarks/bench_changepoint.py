@@ -21,10 +21,10 @@ from scipy import stats
 
 from benchmarks.evaluate import RIVALS, evaluate_change
 from benchmarks.evaluate_online import evaluate_monitor
+from privatest import design, sample_size
 from privatest.changepoint import Monitor, design_change
 from privatest.hypotheses import make_pair
 from privatest.numbers import rational
-from privatest.power import design, sample_size
 from privatest.streams.monitor import Targets, pair_watch
 
 COINS = ("bernoulli(0.2)", "bernoulli(0.8)")

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from privatest.decision import PrivateTest as PrivateTest
     from privatest.decision import Release as Release
     from privatest.decision.design import decide as decide
+    from privatest.decision.design import design as design
     from privatest.engines import column_names as column_names
     from privatest.engines import count_records as count_records
     from privatest.engines import open_once as open_once
@@ -76,7 +77,6 @@ if TYPE_CHECKING:
     from privatest.power import PowerCurve as PowerCurve
     from privatest.power import compare as compare
     from privatest.power import compare_notions as compare_notions
-    from privatest.power import design as design
     from privatest.power import min_epsilon as min_epsilon
     from privatest.power import power_curve as power_curve
     from privatest.power import sample_size as sample_size
@@ -149,7 +149,7 @@ _HOMES = {
     "decide": "decision.design",
     "decompose": "theory",
     "density": "hypotheses",
-    "design": "power",
+    "design": "decision.design",
     "detect_change": "changepoint",
     "detect_changes": "changepoint",
     "design_fit": "fit",

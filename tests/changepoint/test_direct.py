@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from privatest.changepoint import direct as exponential
-from privatest.changepoint.detectors import Problem, law_of
+from privatest.changepoint.detectors import BlockTuner, law_of
 from privatest.changepoint.direct import (
     DirectDesign,
     DirectDetector,
@@ -37,7 +37,7 @@ NEAR = ScoreLaw(np.array([0, 1]), np.array([0.499, 0.501]), np.array([0.501, 0.4
 
 @pytest.mark.parametrize("stride", [1, 2, 3, 7])
 def test_utilities_are_suffix_sums_up_to_a_constant(stride: int) -> None:
-    score = Problem(make_pair(stats.norm(0, 1), stats.norm(1, 1)), Pure(Fraction(1))).score((-0.5, 0.5))
+    score = BlockTuner(make_pair(stats.norm(0, 1), stats.norm(1, 1)), Pure(Fraction(1))).score((-0.5, 0.5))
     level = Fraction(33, 4)
     detector = DirectDetector(score, DirectDesign(law_of(score), Fraction(1), level, 0.1, stride))
     x = np.random.default_rng(1).normal(size=50)
@@ -128,7 +128,7 @@ def test_the_simulated_curve_agrees_with_the_mechanism_itself() -> None:
 
 
 def test_sums_that_could_leave_64_bits_are_refused() -> None:
-    score = Problem(make_pair([0.2, 0.8], [0.8, 0.2]), Pure(Fraction(1))).score((-1.0, 1.0))
+    score = BlockTuner(make_pair([0.2, 0.8], [0.8, 0.2]), Pure(Fraction(1))).score((-1.0, 1.0))
     design = DirectDesign(law_of(score), Fraction(1), Fraction(1, 2**60), 0.1, 1)
     with pytest.raises(InvalidInput, match="could leave 64 bits"):
         DirectDetector(score, design).utilities(open_source(np.zeros(100)), 100)

@@ -16,7 +16,7 @@ import pytest
 import privatest as pt
 from privatest.changepoint.block_tests import voter_of
 from privatest.changepoint.blocks import BitDesign, BitDetector, BlockDesign, BlockDetector
-from privatest.changepoint.detectors import Problem, _SplitDetector, law_of
+from privatest.changepoint.detectors import BlockTuner, _SplitDetector, law_of
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.decision import PrivateTest
 from privatest.engines import open_source
@@ -49,7 +49,7 @@ def largest_log_ratio(law: Callable[[Series], Law], n: int) -> float:
 
 
 def direct(epsilon: Fraction, stride: int = 1, level: Fraction | None = None) -> DirectDetector:
-    score = Problem(PAIR, Pure(epsilon)).score((-1.0, 1.0))
+    score = BlockTuner(PAIR, Pure(epsilon)).score((-1.0, 1.0))
     design = DirectDesign.of(law_of(score), epsilon, 0.1)
     return DirectDetector(
         score, DirectDesign(design.law, epsilon, design.level if level is None else level, design.decay, stride)
@@ -172,7 +172,7 @@ def test_blocks_with_half_the_noise_are_not_private() -> None:
 
 
 def test_a_noise_too_narrow_for_the_score_is_refused() -> None:
-    score = Problem(make_pair([0.2, 0.3, 0.5], [0.5, 0.3, 0.2]), Pure(Fraction(1))).score((-2.0, 2.0))
+    score = BlockTuner(make_pair([0.2, 0.3, 0.5], [0.5, 0.3, 0.2]), Pure(Fraction(1))).score((-2.0, 2.0))
     assert score.width == 2
     with pytest.raises(AssertionError):
         BlockDetector(score, BlockDesign(law_of(score), Tulap(Fraction(1), 1), 4))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.decision.tuning import sides_of
+from privatest.decision.worst_case import sides_of
 from privatest.errors import InvalidInput, NothingToTest
 from privatest.hypotheses.parse import as_distribution, as_hypothesis, make_hypotheses
 from privatest.hypotheses.sets import Box

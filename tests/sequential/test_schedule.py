@@ -10,8 +10,8 @@ import pytest
 
 import privatest as pt
 from privatest.changepoint.detectors import law_of
-from privatest.decision.calibration import make_goal
-from privatest.decision.tuning import make_tuner
+from privatest.decision.problem import Goal, Method, Problem
+from privatest.decision.tuning import Tuner
 from privatest.errors import Infeasible
 from privatest.laws.block_laws import ScoreLaw
 from privatest.scores.score_law import score_law
@@ -98,7 +98,7 @@ def test_whose_expectation_counts() -> None:
 
 
 def test_a_single_block_decides_as_the_fixed_test_where_likelihoods_fall_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    family = make_tuner(P, Q, 1, "tight", None, None, make_goal(None, 0.05, 0.05), "replace", 1)
+    family = Tuner.of(Problem.of(P, Q, epsilon=1), Method(), Goal.of(alpha=0.05, beta=0.05))
     test = family.test(21)
     asked = SequentialTargets(0.05, 0.05, None, "larger", None, None)
     assert len(_single(family.test(26), asked)[0].table) > 2

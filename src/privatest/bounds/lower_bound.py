@@ -42,7 +42,7 @@ import numpy as np
 
 from privatest.bounds.domination import NOTHING, Atoms, RootLaw, Shape, Split, atoms_of, shares, split_atoms
 from privatest.bounds.two_point import Chains, TwoPoint, corners
-from privatest.decision.calibration import Goal, make_goal
+from privatest.decision.problem import Goal
 from privatest.errors import Infeasible
 from privatest.hypotheses import Pair
 from privatest.hypotheses.parse import hardest_pair
@@ -444,7 +444,7 @@ def lower_bound(
     (27, 43)
     """
     notion = make_notion(epsilon, privacy)
-    return records_bound(hardest_pair(null, alternative), notion, make_goal(advantage, alpha, beta))
+    return records_bound(hardest_pair(null, alternative), notion, Goal.of(advantage=advantage, alpha=alpha, beta=beta))
 
 
 @lru_cache(maxsize=64)

@@ -44,7 +44,7 @@ from privatest.bounds.lower_bound import records_bound
 from privatest.bounds.two_point import Chains, TwoPoint
 from privatest.charge import Draw
 from privatest.decision import Release
-from privatest.decision.calibration import make_goal
+from privatest.decision.problem import Goal
 from privatest.decision.run import Decision, Design, hidden_fact
 from privatest.documents import fraction_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, PrivatestError
@@ -589,7 +589,7 @@ def optimum_sample_size(
     >>> optimum_sample_size("bernoulli(0.4)", "bernoulli(0.6)", privacy="gdp(1)")
     27
     """
-    notion, goal = make_notion(epsilon, privacy), make_goal(advantage, alpha, beta)
+    notion, goal = make_notion(epsilon, privacy), Goal.of(advantage=advantage, alpha=alpha, beta=beta)
     pair = make_pair(null, alternative)
     classes = merge(pair, _ELSEWHERE)
     first = records_bound(pair, notion, goal)

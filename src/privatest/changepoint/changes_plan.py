@@ -24,7 +24,7 @@ import numpy as np
 from privatest import numbers
 from privatest.changepoint.blocks import LAW_ERROR, BlockDesign, BlockDetector, Chart, decay_rate
 from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoints, PlanInTime, PublicOrder
-from privatest.changepoint.detectors import Clamp, Problem, law_of, row_from_json
+from privatest.changepoint.detectors import BlockTuner, Clamp, law_of, row_from_json
 from privatest.charge import Draw
 from privatest.decision.run import cost_fact, hidden_fact
 from privatest.documents import (
@@ -426,7 +426,7 @@ def design_changes(
     target = numbers.probability(false_alarm=false_alarm)
     asked = pair_or_question(null, alternative)
     each = per_row(budget, rows)
-    problem = Problem.of(asked, each)
+    problem = BlockTuner.of(asked, each)
     worst = problem.question is not None
     best: tuple[int, Clamp, int] | None = None
     for clamp, block in _candidates(problem, n):
@@ -472,7 +472,7 @@ def design_changes(
     )
 
 
-def _candidates(problem: Problem, n: int) -> Iterator[tuple[Clamp, int]]:
+def _candidates(problem: BlockTuner, n: int) -> Iterator[tuple[Clamp, int]]:
     """Clamps and block lengths to try."""
     for clamp in dict.fromkeys((*problem.clamps[:2], problem.paper)):
         for factor in _FACTORS:

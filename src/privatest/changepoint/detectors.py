@@ -27,9 +27,9 @@ from privatest.changepoint.blocks import BitDesign, BitDetector, BlockDesign, Bl
 from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.charge import Draw
 from privatest.decision import PrivateTest
-from privatest.decision.calibration import make_goal
-from privatest.decision.design import smallest_n
-from privatest.decision.tuning import Profile, envelope_score, make_tuner, profile_of, sides_of
+from privatest.decision.problem import Goal, Method, Problem
+from privatest.decision.tuning import Profile, Tuner, profile_of
+from privatest.decision.worst_case import envelope_score, sides_of
 from privatest.documents import (
     integers_from_json,
     number_from_json,
@@ -66,8 +66,8 @@ _MOST_STEPS_TO_ZERO = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """A pair at a notion of privacy: clamps to try, and scores and laws for them.
+class BlockTuner:
+    """Finds clamps, scores and lengths of blocks that tell P from Q at a notion of privacy.
 
     Of sets of distributions the pair is the one that is the hardest to tell apart, and the laws of a score are the
     worst of the sets.
@@ -79,8 +79,8 @@ class Problem:
     _searches: dict[Hashable, object] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, asked: Pair | Hypotheses, notion: Notion) -> Problem:
-        """The problem of a pair, or of sets."""
+    def of(cls, asked: Pair | Hypotheses, notion: Notion) -> BlockTuner:
+        """The tuner for a pair, or for sets."""
         if isinstance(asked, Pair):
             return cls(asked, notion)
         if sides_of(asked).above:
@@ -92,7 +92,7 @@ class Problem:
 
     @property
     def asked(self) -> Pair | Hypotheses:
-        """What the problem was made of."""
+        """The pair, or the hypotheses where one is a set."""
         return self.question or self.pair
 
     def once(self, key: Hashable, search: Callable[[], Found]) -> Found:
@@ -101,9 +101,9 @@ class Problem:
             self._searches[key] = search()
         return self._searches[key]  # type: ignore[return-value]
 
-    def at(self, notion: Notion) -> Problem:
+    def at(self, notion: Notion) -> BlockTuner:
         """The same pair at another notion."""
-        known: Problem = self.once(("at", notion), lambda: Problem(self.pair, notion, self.question))
+        known: BlockTuner = self.once(("at", notion), lambda: BlockTuner(self.pair, notion, self.question))
         known.__dict__["profile"] = self.profile
         return known
 
@@ -406,11 +406,11 @@ def auto_designs(asked: Pair | Hypotheses, notion: Notion, beta: float, false_al
     """
     if isinstance(asked, Hypotheses):
         certain = ["paper"] if false_alarm is not None else ["direct", "paper"]
-        problem = Problem.of(asked, notion)
+        problem = BlockTuner.of(asked, notion)
         return [design(asked, notion, beta, name, false_alarm, problem) for name in certain]
     key = _key(asked, notion, beta, "auto", false_alarm)
     names = ["blocks"] if false_alarm is not None else _worth.get(key) if key else None
-    problem = Problem.of(asked, notion)
+    problem = BlockTuner.of(asked, notion)
     if names is None:
         rough = {"blocks": _best_blocks(problem, beta, false_alarm)[1], "direct": _best_direct(problem, beta)[1]}
         names = [name for name in rough if rough[name] <= _HOPELESS * min(rough.values())]
@@ -425,7 +425,7 @@ def design(
     beta: float,
     method: str,
     false_alarm: float | None,
-    problem: Problem | None = None,
+    problem: BlockTuner | None = None,
     block: int | None = None,
 ) -> Detection:
     """The detector of a method. Known ones are kept: they depend on public quantities only."""
@@ -437,7 +437,7 @@ def design(
             f"method={shown(method)} weighs sums of blocks by one P and one Q, so what it promises does not hold for "
             "all members of a set. Use method='paper', or leave method out."
         )
-    given = problem or Problem.of(asked, notion)
+    given = problem or BlockTuner.of(asked, notion)
     if method == "paper":
         found = _paper(given, beta, false_alarm, block)
     else:
@@ -459,7 +459,7 @@ _designs: dict[tuple[Hashable, ...], Detection] = {}
 _worth: dict[tuple[Hashable, ...], list[str]] = {}
 
 
-def _blocks(problem: Problem, beta: float, false_alarm: float | None) -> Detection:
+def _blocks(problem: BlockTuner, beta: float, false_alarm: float | None) -> Detection:
     clamp, _, block = _best_blocks(problem, beta, false_alarm)
     score = problem.score(clamp)
     found = BlockDesign(law_of(score), canonical_noise(problem.notion, score.width), block)
@@ -472,7 +472,7 @@ def _blocks(problem: Problem, beta: float, false_alarm: float | None) -> Detecti
     )  # fmt: skip
 
 
-def _direct(problem: Problem, beta: float, false_alarm: float | None) -> Detection:
+def _direct(problem: BlockTuner, beta: float, false_alarm: float | None) -> Detection:
     whole, alarm, voters = problem.notion, None, None
     if false_alarm is not None:
         problem = problem.at(whole.share(2))
@@ -495,25 +495,24 @@ def _direct(problem: Problem, beta: float, false_alarm: float | None) -> Detecti
     )  # fmt: skip
 
 
-def paper_test(problem: Problem, block: int | None = None) -> PrivateTest:
+def paper_test(problem: BlockTuner, block: int | None = None) -> PrivateTest:
     """The test of the paper's blocks: of SC records, the fewest that have advantage 2/3, or of ``block`` records.
 
     Guarantees: both errors are below 1/2, so that the sums of the bits drift the right way before and after a change.
     """
-    asked, goal = problem.asked, make_goal(None, None, None)
-    laws = asked.null, asked.alternative
-    family = make_tuner(*laws, None, "tight", "tuned", None, goal, privacy=problem.notion)
-    n = smallest_n(family) if block is None else block
-    test = family.test(n)
+    asked = problem.asked
+    whole = Problem.of(asked.null, asked.alternative, privacy=problem.notion)
+    tuner = Tuner.of(whole, Method(), Goal.of())
+    n = tuner.sample_size() if block is None else block
+    test = tuner.test(n)
     if max(test.alpha, test.beta) < MOST_ERROR:
         return test
     # The largest advantage of a short block may leave one error above 1/2: they are made about equal then. Invariant:
     # at the level low the type II error is the larger of the two, at high it is not.
-    low, high, clamp = 0.0, MOST_ERROR, family.clamp_for(n)
+    low, high, method = 0.0, MOST_ERROR, Method(clamp=tuner.clamp_for(n))
     for _ in range(_HALVINGS):
         level = (low + high) / 2
-        made = make_goal(None, level, MOST_ERROR)
-        found = make_tuner(*laws, None, "tight", clamp, None, made, privacy=problem.notion).test(n)
+        found = Tuner.of(whole, method, Goal.of(alpha=level, beta=MOST_ERROR)).test(n)
         test = min(test, found, key=lambda one: max(one.alpha, one.beta))
         low, high = (level, high) if found.beta > found.alpha else (low, level)
     if max(test.alpha, test.beta) < MOST_ERROR:
@@ -521,7 +520,7 @@ def paper_test(problem: Problem, block: int | None = None) -> PrivateTest:
     raise Infeasible(
         f"block={n} is too short at {notion_words(problem.notion)}: its test says the wrong thing with probability "
         f"{max(test.alpha, test.beta):.3g}, and must do so with probability below 1/2. The paper's block has "
-        f"{smallest_n(family)} records."
+        f"{tuner.sample_size()} records."
     )
 
 
@@ -538,7 +537,7 @@ def paper_of(method: str | None, distance: float | None, **given: int | str) -> 
     return "paper"
 
 
-def _paper(problem: Problem, beta: float, false_alarm: float | None, block: int | None = None) -> Detection:
+def _paper(problem: BlockTuner, beta: float, false_alarm: float | None, block: int | None = None) -> Detection:
     voter = voter_of(paper_test(problem, block))
     return replace(
         bit_design("paper", voter, problem.notion, beta, false_alarm, _names(problem)), named=_named(problem)
@@ -563,20 +562,20 @@ def _runs(fewest: int, beta: float) -> int:
     return min(max(fewest, math.ceil(20 / beta)), MOST_RUNS)
 
 
-def _names(problem: Problem) -> tuple[str, str]:
+def _names(problem: BlockTuner) -> tuple[str, str]:
     return problem.asked.null.describe(), problem.asked.alternative.describe()
 
 
-def _named(problem: Problem) -> bool:
+def _named(problem: BlockTuner) -> bool:
     return problem.asked.null.named and problem.asked.alternative.named
 
 
-def _best_blocks(problem: Problem, beta: float, false_alarm: float | None) -> tuple[Clamp, float, int]:
+def _best_blocks(problem: BlockTuner, beta: float, false_alarm: float | None) -> tuple[Clamp, float, int]:
     """Clamp, about the accuracy, and block length."""
     return problem.once(("blocks", beta, false_alarm), lambda: _search_blocks(problem, beta, false_alarm))
 
 
-def _search_blocks(problem: Problem, beta: float, false_alarm: float | None) -> tuple[Clamp, float, int]:
+def _search_blocks(problem: BlockTuner, beta: float, false_alarm: float | None) -> tuple[Clamp, float, int]:
     clamps = dict.fromkeys((*problem.clamps[:2], problem.paper))
     tried = {(clamp, max(round(problem.natural_block(clamp)), 1)): 0.0 for clamp in clamps}
 
@@ -600,12 +599,12 @@ def _search_blocks(problem: Problem, beta: float, false_alarm: float | None) -> 
     return clamp, tried[clamp, block], block
 
 
-def _best_direct(problem: Problem, beta: float) -> tuple[Clamp, float]:
+def _best_direct(problem: BlockTuner, beta: float) -> tuple[Clamp, float]:
     """Clamp, and about the accuracy."""
     return problem.once(("direct", beta), lambda: _search_direct(problem, beta))
 
 
-def _search_direct(problem: Problem, beta: float) -> tuple[Clamp, float]:
+def _search_direct(problem: BlockTuner, beta: float) -> tuple[Clamp, float]:
     loss = loss_range(problem.notion)
     designs = {
         clamp: DirectDesign.of(problem.rough_law(clamp), loss, beta)

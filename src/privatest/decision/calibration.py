@@ -16,14 +16,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from privatest import numbers
 from privatest.decision.private_test import PrivateTest
+from privatest.decision.problem import CALIBRATED
 from privatest.decision.pvalues import Coin
-from privatest.errors import InvalidInput, shown
+from privatest.errors import InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
 from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
 from privatest.numbers import Floats, Number, rational
@@ -33,59 +32,7 @@ from privatest.privacy.notions import REPLACE, Neighbourhood
 from privatest.scores import Score, clamped_score, whole_score
 from privatest.scores.score import FEW_VALUES
 
-PRIVATE_KINDS = tuple(noise.test for noise in NOISES.values() if noise.test)
-CALIBRATED = ("tight", "stair")
-"""Kinds whose threshold is chosen for their error rates; the paper's have 0."""
-KINDS = (*(kind for kind in PRIVATE_KINDS if kind != "stair"), "llr", "sllr")
-"""What may be asked for by ``test=``; the stair is asked for by ``release="decision"``."""
 FEW_UNITS = 64
-
-
-ADVANTAGE = 2 / 3
-"""The paper's bar."""
-
-
-@dataclass(frozen=True)
-class Goal:
-    """Either ``advantage`` is given, or ``alpha`` and ``beta`` are."""
-
-    advantage: float | None = None
-    alpha: float | None = None
-    beta: float | None = None
-
-    def margin(self, curves: Curves | TwoSidedCurves) -> float:
-        """By how much the best cutoff exceeds the goal; negative where it falls short. Increases with power."""
-        if self.alpha is None:
-            return curves.best_advantage() - (self.advantage or 0.0)
-        return (self.beta or 0.0) - curves.beta_at(self.alpha)
-
-    def surplus(self, alpha: float, beta: float) -> float:
-        """By how much a test with these error rates exceeds the goal; negative where it falls short."""
-        if self.alpha is None:
-            return 1.0 - alpha - beta - (self.advantage or 0.0)
-        return min(self.alpha - alpha, (self.beta or 0.0) - beta)
-
-    def __str__(self) -> str:
-        if self.alpha is None:
-            return f"advantage {self.advantage:.6g}"
-        return f"alpha {self.alpha:g} and beta {self.beta:g}"
-
-
-def make_goal(advantage: float | None, alpha: float | None, beta: float | None) -> Goal:
-    """The goal a user asks for; the paper's advantage of 2/3 where nothing is asked."""
-    if alpha is None and beta is None:
-        return Goal(advantage=numbers.probability(advantage=ADVANTAGE if advantage is None else advantage))
-    if advantage is not None:
-        raise InvalidInput(f"advantage={shown(advantage)} and alpha= or beta= were given. Give one or the other.")
-    if alpha is None or beta is None:
-        name = "alpha" if alpha is None else "beta"
-        raise InvalidInput(f"{name} is missing: alpha and beta go together. Give both, or advantage.")
-    alpha, beta = numbers.probability(alpha=alpha), numbers.probability(beta=beta)
-    if alpha + beta >= 1:
-        raise InvalidInput(
-            f"alpha={alpha!r} and beta={beta!r} must add up to less than 1: tossing a coin achieves that without data."
-        )
-    return Goal(alpha=alpha, beta=beta)
 
 
 def from_score(
@@ -125,22 +72,20 @@ def from_score(
             cutoff, *uppers = cutoffs or calibrated_cutoffs(score, noise, n, alpha)
         else:
             cutoff = literal_cutoff(score, kind, threshold, n)
-    null, alternative = pair.null.describe(), pair.alternative.describe()
-    budget = notion.loss if isinstance(notion, Pure) and rational(notion.epsilon) != notion.loss else None
     return PrivateTest(
-        kind,
-        score,
-        noise,
-        cutoff,
-        notion.epsilon,
-        n,
-        around.kind,
-        null,
-        alternative,
-        around.rows,
-        scale,
-        shift,
-        budget,
+        name=kind,
+        score=score,
+        noise=noise,
+        cutoff=cutoff,
+        epsilon=notion.epsilon,
+        n=n,
+        neighbours=around.kind,
+        null=pair.null.describe(),
+        alternative=pair.alternative.describe(),
+        max_rows_per_unit=around.rows,
+        scale=scale,
+        shift=shift,
+        budget=notion.loss if isinstance(notion, Pure) and rational(notion.epsilon) != notion.loss else None,
         upper=uppers[0] if uppers else None,
         coin=coin,
         notion=None if isinstance(notion, Pure) else notion,
@@ -185,9 +130,16 @@ def unclamped(
     else:
         cutoff = literal_cutoff(score, kind, threshold, n)
     bounded = kind == "sllr" and all(math.isfinite(end) for end in pair.ratio_range)
-    epsilon = float(score.step * score.width / 2) if bounded else math.inf
-    null, alternative = pair.null.describe(), pair.alternative.describe()
-    return PrivateTest(kind, score, noise, cutoff, epsilon, n, null=null, alternative=alternative)
+    return PrivateTest(
+        name=kind,
+        score=score,
+        noise=noise,
+        cutoff=cutoff,
+        epsilon=float(score.step * score.width / 2) if bounded else math.inf,
+        n=n,
+        null=pair.null.describe(),
+        alternative=pair.alternative.describe(),
+    )
 
 
 def literal_cutoff(score: Score, kind: str, threshold: Fraction | None, n: int) -> Fraction:
@@ -311,37 +263,6 @@ def _at_most_alpha(score: Score, n: int, found: Shifted, alpha: float) -> Shifte
         else:
             high = middle
     return Shifted(found.noise, Fraction(low), found.scale, found.shift)
-
-
-def check_decision(test: str, neighbours: str) -> None:
-    """Refuse what a test that releases its decision alone cannot have."""
-    if test != "tight":
-        raise InvalidInput(
-            f"test={test!r} does not go with release='decision', which is a test of its own. Leave test out."
-        )
-    if neighbours != "replace":
-        raise InvalidInput(
-            f"neighbours={neighbours!r} does not go with release='decision': its threshold is tuned for one number "
-            "of records. Use release='statistic'."
-        )
-
-
-def check_two_sided(test: str, neighbours: str, threshold: Number | None) -> None:
-    """Refuse what a two-sided test cannot have."""
-    wrong: dict[str, Any] = {}
-    if test == "stair":
-        wrong["release"] = "decision"
-    elif test != "tight":
-        wrong["test"] = test
-    if neighbours != "replace":
-        wrong["neighbours"] = neighbours
-    if threshold is not None:
-        wrong["threshold"] = threshold
-    for name, value in wrong.items():
-        raise InvalidInput(
-            f"{name}={shown(value)} does not apply to a two-sided test, which accepts between two thresholds that are "
-            f"chosen for n records. Leave {name} out."
-        )
 
 
 # Shares are multiples of 2^-SHARES: a type I error falls short of the one asked for by 1e-14 at most.

@@ -1,260 +1,49 @@
-"""A score with the laws that are worst for it over sets of distributions: error rates then hold for every member.
+"""Tuning: the clamp that needs the fewest records by exact error rates, and the test and the sample size with it.
 
-The clamp that needs the fewest records, chosen by exact error rates.
-
-A goal says what a test must achieve (an advantage, or two error rates), a :class:`Profile` what tuning needs to know
-of a pair: the law of its unclamped ratio, finely binned. A :class:`Tuner` has one test for each n, what the user fixed
-and the rest tuned, and whatever smaller class of tests does better: :meth:`Tuner.rivals`.
+A :class:`Profile` is the law of a pair's unclamped ratio, finely binned; :func:`tuned_clamps` compares clamps by it.
+A :class:`Tuner` tunes whatever the user left open of the tests of one problem, for any number of records.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privatest import numbers
 from privatest.decision import PrivateTest
 from privatest.decision.calibration import (
-    CALIBRATED,
     FEW_UNITS,
-    KINDS,
-    PRIVATE_KINDS,
-    Goal,
     calibrated_cutoffs,
     calibrated_noise,
-    check_decision,
-    check_two_sided,
     from_score,
     kind_score,
     literal_cutoff,
     unclamped,
 )
-from privatest.errors import InvalidInput, NothingToTest, shown
+from privatest.decision.problem import CALIBRATED, ChosenClamp, Goal, Method, Problem
+from privatest.decision.worst_case import Sides, WorstCase, sides_of, worst_score
+from privatest.errors import Infeasible
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
-from privatest.hypotheses.parse import Hypotheses, make_hypotheses, matched, nearest
 from privatest.hypotheses.sets import Leaf, Side
-from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
-from privatest.numbers import Floats, Integers, Number, rational, suggestion
-from privatest.privacy import Noise, Notion, Pure, canonical_noise, make_notion
+from privatest.laws import Curves, TwoSidedCurves
+from privatest.numbers import Floats, Number, first_true, rational
+from privatest.privacy import Noise, Notion, Pure, canonical_noise
 from privatest.privacy.canonical import chain_starts, decision_noise
-from privatest.privacy.notions import REPLACE, Neighbourhood, make_neighbourhood
+from privatest.privacy.notions import REPLACE, Neighbourhood
 from privatest.progress_events import part
-from privatest.scores import Score, clamped_score, whole_score
+from privatest.scores import Score, whole_score
 from privatest.scores.clamped import cell_masses, cell_ratios
 from privatest.scores.score import FEW_VALUES, IntegerCells, LabelCells
-from privatest.scores.score_law import Known, Worst, cell_law, every_score, score_law, worst_laws
+from privatest.scores.score_law import SLACK, Known, cell_law
 from privatest.theory.decomposition import paper_clamp
-
-# The worst laws move the cutoff, and another cutoff may have other worst members; it settles at once or not at all.
-ROUNDS = 3
-# Ratios are clipped to this many nats to see on which side of the null an alternative lies.
-CLIP = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class Sides:
-    """The parts of a question's alternative by the side of the null on which they lie.
-
-    Attributes:
-        pair: whose ratio the score is: null and alternative or, of a two-sided question, the nearest alternatives to
-            either side.
-        below: parts that score lower than the null: all of them, where the question is one-sided.
-        above: parts that score higher.
-        null: the member of the null that is nearest to an alternative.
-    """
-
-    pair: Pair
-    below: tuple[Leaf, ...]
-    above: tuple[Leaf, ...]
-    null: Distribution
-
-
-def sides_of(question: Hypotheses) -> Sides:
-    """On which side of the null each part of the alternative lies, by the ratio of the two nearest members."""
-    score = clamped_score(question.pair, (-CLIP, CLIP))
-
-    def mean(member: Distribution) -> float:
-        support, law = score_law(score, member)
-        return math.fsum(support * law)
-
-    nulls, alternatives = question.null.leaves(), question.alternative.leaves()
-    middle, other = mean(question.pair.null), mean(question.pair.alternative)
-    for leaf in nulls if len(nulls) > 1 else ():
-        if mean(nearest([leaf], alternatives).pair.null) <= other:
-            raise NothingToTest(
-                f"null {question.null.describe()} has members on both sides of the alternative "
-                f"{question.alternative.describe()}. Exchange them: an alternative may lie on both sides of the null."
-            )
-    found = [(leaf, nearest(nulls, [leaf]).pair.alternative) for leaf in alternatives] if len(alternatives) > 1 else []
-    above = [(leaf, member) for leaf, member in found if mean(member) >= middle]
-    if not above:
-        return Sides(question.pair, tuple(alternatives), (), question.pair.null)
-    below = [(leaf, member) for leaf, member in found if mean(member) < middle]
-    ends = [nearest(nulls, [leaf for leaf, _ in side]).pair.alternative for side in (above, below)]
-    pair = matched(*ends)
-    score = clamped_score(pair, (-CLIP, CLIP))
-    means = [mean(member) for member in (*[m for _, m in below], question.pair.null, *[m for _, m in above])]
-    if not max(means[: len(below)]) < means[len(below)] < min(means[len(below) + 1 :]):
-        raise NothingToTest(
-            f"alternative {question.alternative.describe()} has parts that do not lie on two sides of the null "
-            f"{question.null.describe()} along one score. Ask of each part with a test of its own."
-        )
-    return Sides(pair, tuple(leaf for leaf, _ in below), tuple(leaf for leaf, _ in above), question.pair.null)
-
-
-def worst_score(
-    question: Hypotheses,
-    sides: Sides,
-    score: Score,
-    noise: Noise,
-    n: int,
-    cutoffs_of: Callable[[Score], Sequence[Fraction]],
-    known: dict[tuple[Any, ...], Known],
-) -> tuple[Score, str, str]:
-    """The score with the worst laws of both sets, and the worst member found of each.
-
-    Args:
-        score: made for the sides' pair.
-        noise, n: of the test; ``cutoffs_of`` gives its cutoffs for a score with certain laws.
-        known: laws of this score by side and part, kept from one n to the next.
-    """
-    support = every_score(score)
-    nulls = question.null.leaves()
-    two = bool(sides.above)
-    made = _first_guess(score, question, sides)
-    cutoffs: Sequence[Fraction] | None = None
-    worst: list[list[Worst]] = []
-    for _ in range(ROUNDS):
-        new = tuple(cutoffs_of(made))
-        if new == cutoffs:
-            break
-        cutoffs = new
-        low, high = (_error(support, n, noise, cutoffs[-1 if upper else 0], upper=upper) for upper in (False, True))
-        asked: list[tuple[Sequence[Leaf], Side, Callable[[Floats], float]]] = [
-            (nulls, "low", low),
-            (sides.below, "high", lambda law, low=low: 1 - low(law)),  # type: ignore[misc]
-            (nulls, "high", high if two else _no_error),
-            (sides.above if two else sides.below, "low", (lambda law, high=high: 1 - high(law)) if two else _no_error),  # type: ignore[misc]
-        ]
-        worst = [
-            _of_leaves(score, leaves, side, error, [known.setdefault((part, i), {}) for i in range(len(leaves))])
-            for part, (leaves, side, error) in enumerate(asked)
-        ]
-        made = _with_laws(score, [[entry.law for entry in found] for found in worst], two)
-    null_parts, alternative_parts = ([0, 2], [1, 3]) if two else ([0], [1])
-    null, alternative = (
-        max((entry for part in parts for entry in worst[part]), key=lambda entry: entry.attained).member
-        for parts in (null_parts, alternative_parts)
-    )
-    return made, null, alternative
-
-
-def envelope_score(question: Hypotheses, score: Score) -> Score:
-    """The score with one law for each set: no member of the null has lower scores, none of the alternative higher ones.
-
-    For mechanisms whose guarantees are monotone in every record's score; they have no single cutoff to be worst at.
-    """
-    support = every_score(score)
-    heights = (support - support[0]) / max(int(support[-1] - support[0]), 1)
-    sides: list[tuple[Sequence[Leaf], Side, Floats]] = [
-        (question.null.leaves(), "low", 1 - heights),
-        (question.alternative.leaves(), "high", heights),
-    ]
-    laws = []
-    for leaves, side, badness in sides:
-        found = _of_leaves(score, leaves, side, lambda law, of=badness: float(law @ of), [{} for _ in leaves])  # type: ignore[misc]
-        below = [np.cumsum(entry.law) for entry in found]
-        envelope = np.maximum.reduce(below) if side == "low" else np.minimum.reduce(below)
-        envelope[-1] = 1.0
-        laws.append([np.maximum(np.diff(envelope, prepend=0.0), 0.0)])
-    made = _with_laws(score, [*laws, *laws], two=False)
-    if not made.mean(made.null_law) > made.mean(made.alternative_law):
-        raise NothingToTest(
-            f"null {question.null.describe()} and alternative {question.alternative.describe()}: some members of one "
-            "score as members of the other do, so no change between the two can be promised to be seen. Use narrower "
-            "sets."
-        )
-    return replace(made, outer_null_laws=(), outer_alternative_laws=())
-
-
-def _no_error(_: Floats) -> float:
-    """For bounds that need not be tight: the box as a whole."""
-    return 0.0
-
-
-def _first_guess(score: Score, question: Hypotheses, sides: Sides) -> Score:
-    """The score with the laws of the nearest members."""
-    support = every_score(score)
-
-    def law(member: Distribution) -> list[Floats]:
-        found, masses = score_law(score, member)
-        whole = np.zeros(len(support))
-        whole[np.searchsorted(support, found)] = masses
-        return [whole]
-
-    null = law(sides.null)
-    if sides.above:
-        return _with_laws(score, [null, law(sides.pair.alternative), null, law(sides.pair.null)], two=True)
-    alternative = law(question.pair.alternative)
-    return _with_laws(score, [null, alternative, null, alternative], two=False)
-
-
-def _of_leaves(
-    score: Score, leaves: Sequence[Leaf], side: Side, error: Callable[[Floats], float], known: Sequence[Known]
-) -> list[Worst]:
-    each = (worst_laws(score, leaf, side, error, laws) for leaf, laws in zip(leaves, known, strict=True))
-    found = [entry for entries in each for entry in entries]
-    return sorted(found, key=lambda entry: -entry.error)
-
-
-def _error(support: Integers, n: int, noise: Noise, cutoff: Fraction, *, upper: bool) -> Callable[[Floats], float]:
-    """The probability of a noisy total up to the cutoff, or beyond it where that is the upper one."""
-
-    def error(law: Floats) -> float:
-        curves = Curves(support, law, law, n, noise)
-        offset = float((cutoff - curves.base) / curves.unit)
-        if curves.everywhere and abs(offset) <= curves.reach:
-            below = float(curves.cdfs(np.array([offset]))[0][0])
-            return 1 - below if upper else below
-        total = NoisyTotal(support, law, n, noise)
-        return total.sf(cutoff) if upper else total.cdf(cutoff)
-
-    return error
-
-
-def _with_laws(score: Score, laws: list[list[Floats]], two: bool) -> Score:
-    """The same score with other laws, over all of its scores that one of them visits.
-
-    Args:
-        laws: lowest of the null; highest of the alternative (below the null); highest of the null; lowest of the
-            alternative (above the null, in a two-sided question).
-    """
-    support = every_score(score)
-    visited = np.any([law > 0 for side in laws for law in side], axis=0)
-    null, alternative, outer, last = (tuple(law[visited] / math.fsum(law) for law in side) for side in laws)
-    return replace(
-        score,
-        support=support[visited],
-        null_law=null[0],
-        alternative_law=alternative[0],
-        other_null_laws=null[1:],
-        other_alternative_laws=alternative[1:],
-        outer_null_laws=outer,
-        outer_alternative_laws=() if two else last,
-        upper_laws=last if two else (),
-    )
-
-
-RELEASES = ("statistic", "decision")
-"""What a test is tuned to release: its noisy statistic and all that follows from it, or the decision."""
 
 # Steps of the lattice used while tuning; the final test has a finer one, but where values are few: it has the same.
 COARSE_UNITS, WIDE_UNITS = 192, 24
@@ -507,9 +296,6 @@ def _climb(margin: Callable[[Clamp], float], start: Clamp, tried: dict[Clamp, fl
     return here
 
 
-GivenClamp = tuple[Number, Number]
-
-
 def tuning_size(n: int) -> int:
     """The n for which the clamp of a test on n records is tuned: n itself, or a nearby number of a sparse grid.
 
@@ -524,300 +310,438 @@ def tuning_size(n: int) -> int:
     return round(2 ** (round(math.log2(n) * 24) / 24))
 
 
-@dataclass(frozen=True, eq=False)
+# Sample sizes beyond this are not searched for.
+MOST_RECORDS = 10**13
+# Between fewer numbers of records than this the search starts at the upper end, without a guess.
+FEW_NUMBERS = 4
+# Scores with fewer values than this make power a sawtooth in n; so many further numbers of records are then checked.
+FEW_SCORES = 64
+LEAST_AHEAD, MOST_AHEAD = 32, 400
+# Teeth of the sawtooth that are checked.
+TEETH = 2
+
+
 class Tuner:
-    """Tests of one pair at one epsilon for any n."""
+    """Finds the clamp, the sample size and the test for a problem, a method and a goal.
 
-    pair: Pair
-    notion: Notion
-    kind: str
-    clamp: str | GivenClamp
-    threshold: Fraction | None
-    goal: Goal
-    around: Neighbourhood = REPLACE
-    question: Hypotheses | None = None
-    """Where null or alternative is a set; ``pair`` has the members that are the hardest to tell apart."""
-    sides: Sides | None = None
-    """Where the parts of the alternative lie; ``pair`` has the nearest to either side where it is two-sided."""
+    It remembers every clamp, score and law that it has computed. Use :meth:`of`, which keeps the last few tuners.
 
-    def rivals(self, n: int) -> Iterator[Tuner]:
-        """Families of tests that are as private and release no more than was asked for: their tests may stand in.
+    Attributes:
+        problem: the hypotheses, the notion of privacy, and the neighbouring data sets.
+        method: what the user fixed of the test.
+        goal: the error rates that the test must reach.
+    """
 
-        A tuned clamp may be the paper's or one of the next best, and a decision may be that of the noisy statistic:
-        what is tuned on a coarse lattice or for a nearby n, and a chain from one of few starts, can be a trace worse.
-        Every class of tests that is smaller for the user is listed here, so the larger one never does worse.
+    def __init__(
+        self,
+        problem: Problem,
+        method: Method,
+        goal: Goal,
+        *,
+        relative: Tuner | None = None,
+        clamps: Mapping[int, Clamp] | None = None,
+    ) -> None:
+        """Make a tuner that has computed nothing yet.
+
+        Args:
+            problem, method, goal: see the class.
+            relative: a tuner for the same hypotheses and scores, whose results are used.
+            clamps: clamps to be used, by the :func:`tuning_size` of the numbers of records.
         """
-        if self.clamp == "tuned" and self.kind in CALIBRATED:
-            known: dict[Any, Tuner] = self.__dict__.setdefault("_rivals", {})
-            for clamp in ("paper", *self.clamps_for(n)[1:]):
-                if clamp not in known:
-                    known[clamp] = self._with(clamp=clamp)
-                yield known[clamp]
-        if self.kind == "stair":
-            yield self.tight
-            yield from self.tight.rivals(n)
+        self.problem, self.method, self.goal = problem, method, goal
+        self._relative = relative
+        self._scores: dict[ChosenClamp, Score] = {} if relative is None else relative._scores
+        self._clamps: dict[int, Sequence[ChosenClamp]] = {size: (clamp,) for size, clamp in (clamps or {}).items()}
+        self._rivals: dict[str | ChosenClamp, Tuner] = {}
+        self._starts: dict[tuple[ChosenClamp, int], Fraction | None] = {}
+        self._worst_cases: dict[tuple[ChosenClamp, int], WorstCase] = {}
+        self._worst_laws: dict[ChosenClamp, dict[tuple[int, int], Known]] = {}
+        self._last_test: PrivateTest | None = None
+        self._sample_size: int | None = None
 
-    def best_for(self, n: int) -> Tuner:
-        """This family, or the rival whose test on n records is better."""
-        rivals = list(self.rivals(n))
-        return max((self, *rivals), key=lambda one: round(one.own_margin(n), 12)) if rivals else self
+    @classmethod
+    def of(cls, problem: Problem, method: Method, goal: Goal) -> Tuner:
+        """The tuner of a problem; one that was made before is used again. Refuses a method that does not fit."""
+        method.check_fits(problem)
+        tuner = _known_tuner(problem, method, goal)
+        if tuner.sides is not None and tuner.sides.above:
+            method.check_two_sided(problem)
+        return tuner
 
-    def test(self, n: int) -> PrivateTest:
-        """The best test on n records, of this family and its rivals."""
-        return self.best_for(n)._own_test(n)
+    @cached_property
+    def sides(self) -> Sides | None:
+        """On which side of the null the parts of the alternative lie; None for two distributions."""
+        if self._relative is not None:
+            return self._relative.sides
+        hypotheses = self.problem.hypotheses
+        return None if hypotheses.simple else sides_of(hypotheses)
 
-    def _own_test(self, n: int) -> PrivateTest:
-        """This family's test on n records; the last one is kept."""
-        known: list[PrivateTest] = self.__dict__.setdefault("_made", [])
-        if not known or known[0].n != n:
-            known[:] = [self._make_test(n)]
-        return known[0]
-
-    def _make_test(self, n: int) -> PrivateTest:
-        if self.kind not in PRIVATE_KINDS:
-            return unclamped(self.pair, n, self.kind, threshold=self.threshold, alpha=self.goal.alpha)
-        made = from_score(
-            self.pair,
-            self.score_for(n),
-            self.notion,
-            n,
-            self.kind,
-            self.clamp_for(n),
-            threshold=self.threshold,
-            alpha=self.goal.alpha,
-            around=self.around,
-            cutoffs=self.__dict__.get("_cutoffs", {}).get((self.clamp_for(n), n)),
-            start=self.start_for(n),
-        )
-        if self.question is None:
-            return made
-        worst = self.__dict__["_worst"][self.clamp_for(n), n]
-        null, alternative = self.question.null.describe(), self.question.alternative.describe()
-        return replace(made, null=null, alternative=alternative, worst_members=worst)
+    @property
+    def pair(self) -> Pair:
+        """The two distributions whose ratio is the score."""
+        return self.problem.pair if self.sides is None else self.sides.pair
 
     @cached_property
     def profile(self) -> Profile:
         """The law of the unclamped ratio."""
-        if self.question is None or self.sides is None:
+        if self._relative is not None:
+            return self._relative.profile
+        if self.sides is None:
             return profile_of(self.pair)
         profile = profile_of(self.pair, self.sides.null if self.sides.above else None)
-        return replace(profile, parts=self.question.parts)
+        return replace(profile, parts=self.problem.hypotheses.parts)
+
+    @property
+    def _calibrated(self) -> bool:
+        """Whether the threshold is chosen for the error rates."""
+        method = self.method
+        return method.threshold is None and (method.kind in CALIBRATED or self.goal.alpha is not None)
+
+    def _with(
+        self, *, problem: Problem | None = None, clamps: Mapping[int, Clamp] | None = None, **fixed: Any
+    ) -> Tuner:
+        """A relative with another notion of privacy or neighbours, or with other parts of the method fixed."""
+        method = replace(self.method, **fixed) if fixed else self.method
+        return Tuner(problem or self.problem, method, self.goal, relative=self, clamps=clamps)
 
     @cached_property
-    def paper(self) -> GivenClamp:
-        """The decomposition's clamp."""
-        return paper_clamp(self.pair, self.notion.equivalent)
+    def statistic_tuner(self) -> Tuner:
+        """The tuner of tests that release their statistic, where this one's tests release their decision alone."""
+        relative, method = self._relative, replace(self.method, release="statistic")
+        if relative is not None and (relative.problem, relative.method) == (self.problem, method):
+            return relative
+        return self._with(release="statistic")
 
-    def clamp_for(self, n: int) -> GivenClamp:
+    def with_clamp_for(self, n: int) -> Tuner:
+        """A tuner that uses the clamp of n records for every number of records."""
+        return self._with(clamp=self.clamp_for(n)) if self.method.clamp == "tuned" else self
+
+    def with_clamps(self, clamps: Mapping[int, Clamp]) -> Tuner:
+        """A tuner that uses these clamps, by the :func:`tuning_size` of the numbers of records."""
+        return self._with(clamps=clamps)
+
+    def at_epsilon(self, epsilon: Number, clamp: ChosenClamp | None = None) -> Tuner:
+        """A tuner for the same problem at another epsilon, perhaps with a fixed clamp."""
+        problem = replace(self.problem, privacy=Pure(rational(epsilon, "epsilon")))
+        return self._with(problem=problem, clamp=clamp or self.method.clamp)
+
+    def rivals(self, n: int) -> Iterator[Tuner]:
+        """Tuners of tests that are as private and release no more; the better of these tests may be used instead.
+
+        With a tuned clamp they use the paper's clamp and the next best ones; for a decision they also use the tests
+        that release their statistic. The clamp is tuned on a coarse lattice or for a nearby n, and a chain starts from
+        one of few values, so each of the rivals can be a trace better. Every smaller class of tests must be listed
+        here: then a larger class never does worse.
+        """
+        if self.method.clamp == "tuned" and self.method.kind in CALIBRATED:
+            clamps: list[str | ChosenClamp] = ["paper", *self.clamps_for(n)[1:]]
+            for clamp in clamps:
+                if clamp not in self._rivals:
+                    self._rivals[clamp] = self._with(clamp=clamp)
+                yield self._rivals[clamp]
+        if self.method.kind == "stair":
+            yield self.statistic_tuner
+            yield from self.statistic_tuner.rivals(n)
+
+    def test(self, n: int) -> PrivateTest:
+        """The best test on n records, of this tuner and its rivals."""
+        rivals = list(self.rivals(n))
+        best = max((self, *rivals), key=lambda one: round(one.own_margin(n), 12)) if rivals else self
+        return best._own_test(n)
+
+    def _own_test(self, n: int) -> PrivateTest:
+        """This tuner's test on n records. The last one is kept."""
+        if self._last_test is None or self._last_test.n != n:
+            self._last_test = self._make_test(n)
+        return self._last_test
+
+    def _make_test(self, n: int) -> PrivateTest:
+        method, problem = self.method, self.problem
+        if not method.private:
+            return unclamped(self.pair, n, method.kind, threshold=method.threshold, alpha=self.goal.alpha)
+        clamp, worst = self.clamp_for(n), self._worst_case(n)
+        test = from_score(
+            self.pair,
+            self._pair_score(clamp) if worst is None else worst.score,
+            problem.privacy,
+            n,
+            method.kind,
+            clamp,
+            threshold=method.threshold,
+            alpha=self.goal.alpha,
+            around=problem.around,
+            cutoffs=None if worst is None else worst.cutoffs,
+            start=self.start_for(n),
+        )
+        if worst is None:
+            return test
+        return replace(
+            test,
+            null=problem.null.describe(),
+            alternative=problem.alternative.describe(),
+            worst_members=worst.members,
+        )
+
+    @cached_property
+    def _paper_clamp(self) -> ChosenClamp:
+        """The clamp of the decomposition."""
+        return paper_clamp(self.pair, self.problem.privacy.equivalent)
+
+    def clamp_for(self, n: int) -> ChosenClamp:
         """The clamp of the test on n records."""
         return self.clamps_for(n)[0]
 
-    def clamps_for(self, n: int) -> Sequence[GivenClamp]:
-        """The clamp of the test on n records, and where it is tuned the next best."""
-        if not isinstance(self.clamp, str):
-            return (self.clamp,)
-        if self.clamp == "paper":
-            return (self.paper,)
+    def clamps_for(self, n: int) -> Sequence[ChosenClamp]:
+        """The clamp of the test on n records and, where it is tuned, the next best ones."""
+        if not isinstance(self.method.clamp, str):
+            return (self.method.clamp,)
+        if self.method.clamp == "paper":
+            return (self._paper_clamp,)
         size = tuning_size(n)
-        known: dict[int, Sequence[GivenClamp]] = self.__dict__.setdefault("_tuned", {})
-        if size not in known:
-            first = [(float(self.paper[0]), float(self.paper[1]))]
-            if self.kind == "stair":
-                a, b = self.tight.clamp_for(n)
-                first.append((float(a), float(b)))
-            asked = self.profile, self.notion, size, self.goal
-            known[size] = tuned_clamps(*asked, *first, around=self.around, chains=self.starts)
-        return known[size]
+        if size not in self._clamps:
+            first = [self._paper_clamp]
+            if self.method.kind == "stair":
+                first.append(self.statistic_tuner.clamp_for(n))
+            self._clamps[size] = tuned_clamps(
+                self.profile,
+                self.problem.privacy,
+                size,
+                self.goal,
+                *((float(a), float(b)) for a, b in first),
+                around=self.problem.around,
+                chains=self._chain_starts,
+            )
+        return self._clamps[size]
 
     @property
-    def starts(self) -> Sequence[Fraction | None]:
-        """Of the chain of a decision; None where the statistic is released."""
-        return chain_starts(self.notion) if self.kind == "stair" else (None,)
+    def _chain_starts(self) -> Sequence[Fraction | None]:
+        """The starts of a decision's chain to choose from; None where the statistic is released."""
+        return chain_starts(self.problem.privacy) if self.method.kind == "stair" else (None,)
 
     def start_for(self, n: int) -> Fraction | None:
-        """The best start for n records, of the pair's own laws."""
-        starts = self.starts
+        """The start of the decision's chain that is best for n records, under the laws of the pair."""
+        starts = self._chain_starts
         if len(starts) == 1:
             return starts[0]
-        ends = self.clamp_for(n)
-        known: dict[tuple[GivenClamp, int], Fraction | None] = self.__dict__.setdefault("_starts", {})
-        if (ends, n) not in known:
-            score = self._pair_score(ends)
-            laws = score.support, score.null_law, score.alternative_law
-            margins = [
-                self.goal.margin(
-                    Curves(*laws, n, calibrated_noise(self.kind, score, self.notion, ends, self.around.rows, start))
-                )
-                for start in starts
-            ]
-            known[ends, n] = starts[int(np.argmax(margins))]
-        return known[ends, n]
+        clamp = self.clamp_for(n)
+        if (clamp, n) not in self._starts:
+            score = self._pair_score(clamp)
+            margins = [self._margin(score, self._noise(score, clamp, start), n) for start in starts]
+            self._starts[clamp, n] = starts[int(np.argmax(margins))]
+        return self._starts[clamp, n]
 
-    @cached_property
-    def tight(self) -> Tuner:
-        """The same family releasing its statistic, for a stair."""
-        return self._with(kind="tight")
+    def _noise(self, score: Score, clamp: ChosenClamp, start: Fraction | None) -> Noise:
+        return calibrated_noise(self.method.kind, score, self.problem.privacy, clamp, self.problem.around.rows, start)
 
-    def _with(self, **changes: Any) -> Tuner:
-        """The same family with changes that leave the law of the ratio, and the scores of a clamp, as they are."""
-        other = replace(self, **changes)
-        if "profile" in self.__dict__:
-            other.__dict__["profile"] = self.profile
-        other.__dict__["_scores"] = self.__dict__.setdefault("_scores", {})
-        return other
+    def _margin(self, score: Score, noise: Noise, n: int) -> float:
+        """How far the best cutoff exceeds the goal under the first laws of the score."""
+        return self.goal.margin(Curves(score.support, score.null_law, score.alternative_law, n, noise))
 
     def score_for(self, n: int) -> Score:
-        """The score of the test on n records."""
-        if self.kind not in PRIVATE_KINDS:
+        """The score of the test on n records, with the worst laws of sets."""
+        if not self.method.private:
             return whole_score(self.pair, n)
-        ends = self.clamp_for(n)
-        score = self._pair_score(ends)
-        if self.question is None or self.sides is None:
-            return score
-        return self._worst_score(self.question, self.sides, score, ends, n)
+        worst = self._worst_case(n)
+        return self._pair_score(self.clamp_for(n)) if worst is None else worst.score
 
-    def _pair_score(self, ends: GivenClamp) -> Score:
+    def _pair_score(self, clamp: ChosenClamp) -> Score:
         """The score with this clamp and the laws of the pair."""
-        known: dict[GivenClamp, Score] = self.__dict__.setdefault("_scores", {})
-        if ends not in known:
-            known[ends] = kind_score(self.pair, self.kind, ends)
-        return known[ends]
+        if clamp not in self._scores:
+            self._scores[clamp] = kind_score(self.pair, self.method.kind, clamp)
+        return self._scores[clamp]
 
-    def _worst_score(self, question: Hypotheses, sides: Sides, score: Score, ends: GivenClamp, n: int) -> Score:
-        """The score with the worst laws of the sets for the test on n records."""
-        known: dict[tuple[GivenClamp, int], Score] = self.__dict__.setdefault("_worst_scores", {})
-        if (ends, n) not in known:
-            noise = calibrated_noise(self.kind, score, self.notion, ends, self.around.rows, self.start_for(n))
+    def _worst_case(self, n: int) -> WorstCase | None:
+        """The worst laws of sets for the test on n records; None for two distributions."""
+        if self.sides is None:
+            return None
+        clamp, method = self.clamp_for(n), self.method
+        if (clamp, n) not in self._worst_cases:
+            score = self._pair_score(clamp)
+            noise = self._noise(score, clamp, self.start_for(n))
 
-            last: list[tuple[Score, tuple[Fraction, ...]]] = []
+            def cutoffs_of(trial: Score) -> tuple[Fraction, ...]:
+                if self._calibrated:
+                    return calibrated_cutoffs(trial, noise, n, self.goal.alpha)
+                return (literal_cutoff(trial, method.kind, method.threshold, n),)
 
-            def cutoffs_of(made: Score) -> tuple[Fraction, ...]:
-                if self.threshold is None and (self.goal.alpha is not None or self.kind in CALIBRATED):
-                    last[:] = [(made, calibrated_cutoffs(made, noise, n, self.goal.alpha))]
-                    return last[0][1]
-                return (literal_cutoff(made, self.kind, self.threshold, n),)
-
-            laws = self.__dict__.setdefault("_laws", {}).setdefault(ends, {})
-            found, *worst = worst_score(question, sides, score, noise, n, cutoffs_of, laws)
-            known[ends, n] = found
-            if last and last[0][0] is found:  # they have settled
-                self.__dict__.setdefault("_cutoffs", {})[ends, n] = last[0][1]
-            self.__dict__.setdefault("_worst", {})[ends, n] = tuple(worst)
-        return known[ends, n]
+            laws = self._worst_laws.setdefault(clamp, {})
+            hypotheses = self.problem.hypotheses
+            self._worst_cases[clamp, n] = worst_score(hypotheses, self.sides, score, noise, n, cutoffs_of, laws)
+        return self._worst_cases[clamp, n]
 
     def margin(self, n: int) -> float:
-        """That of the family's own test, and where it falls short the largest of it and the rivals'."""
+        """How far the best test on n records, of this tuner and its rivals, exceeds the goal.
+
+        The rivals are computed only where this tuner's own test misses the goal.
+        """
         own = self.own_margin(n)
         return own if own >= 0 else max([own, *(rival.own_margin(n) for rival in self.rivals(n))])
 
     def own_margin(self, n: int) -> float:
-        """By how much this family's own test on n records exceeds the goal, exactly; negative where it falls short."""
-        calibrated = self.threshold is None and (self.kind in CALIBRATED or self.goal.alpha is not None)
+        """How far this tuner's own test on n records exceeds the goal, exactly; negative where it misses the goal."""
         score = self.score_for(n)
-        several = len(score.null_laws) + len(score.alternative_laws) > 2 or bool(score.upper_laws)
-        several = several or (self.kind == "stair" and self.question is not None)  # no coin
-        if several or not calibrated or self.kind not in PRIVATE_KINDS or self.around.kind != "replace":
+        if not self._has_curves(score):
             test = self._own_test(n)
             return self.goal.surplus(test.alpha, test.beta)
-        ends, start = self.clamp_for(n), self.start_for(n)
-        noise = calibrated_noise(self.kind, score, self.notion, ends, self.around.rows, start)
-        return self.goal.margin(Curves(score.support, score.null_law, score.alternative_law, n, noise))
+        return self._margin(score, self._noise(score, self.clamp_for(n), self.start_for(n)), n)
 
-    def with_clamp_for(self, n: int) -> Tuner:
-        """The same family with the clamp of n records at every n."""
-        if self.clamp != "tuned":
-            return self
-        return self._with(clamp=self.clamp_for(n))
+    def _has_curves(self, score: Score) -> bool:
+        """Whether the error rates at the best cutoff are those of one law under P and one under Q."""
+        one_law = len(score.null_laws) + len(score.alternative_laws) == 2 and not score.upper_laws
+        coin = self.method.kind != "stair" or self.sides is None  # a stair for sets has no coin
+        return one_law and coin and self._calibrated and self.method.private and self.problem.around.kind == "replace"
 
-    def at_epsilon(self, epsilon: Number, clamp: GivenClamp | None = None) -> Tuner:
-        """The same family at another epsilon, perhaps with a fixed clamp."""
-        return self._with(notion=Pure(rational(epsilon, "epsilon")), clamp=clamp or self.clamp)
+    def sample_size(self, between: tuple[int, int] | None = None) -> int:
+        """The smallest n such that the tests on n records, and on any larger number of records, meet the goal.
 
-    def few_values(self, n: int) -> bool:
-        """Whether the score takes so few values that power is a sawtooth in n."""
-        return len(self.score_for(n).support) < 64
+        Args:
+            between: two numbers of records: with fewer than the first the goal is known to be missed, with the second
+                it is known to be met.
+        """
+        if self._sample_size is None:
+            self._refuse_hopeless()
+            with part("the number of records", 2) as tell:
+                crossing = self._crossing(between)
+                tell(1)
+                n = self._beyond_dips(crossing)
+                # A smaller n is possible only where a rival meets the goal with one record fewer.
+                if n > 1 and self.margin(n - 1) >= 0:
+                    n = self._beyond_dips(_crossing(lambda m: self.margin(m) >= 0, n - 1))
+                self._sample_size = n
+        return self._sample_size
 
-    def drifts(self, n: int) -> tuple[float, float]:
-        """Mean of one record's ratio under P and under Q, in nats above the threshold 0."""
-        score = self.score_for(n)
+    def _crossing(self, between: tuple[int, int] | None) -> int:
+        """An n at which this tuner's own test meets the goal, while n - 1 records do not."""
+        if between is not None:
+            least, enough = between
+            if enough - least < FEW_NUMBERS or tuning_size(least) == tuning_size(enough):
+                return _crossing(lambda n: n >= enough or (n >= least and self.own_margin(n) >= 0), enough)
+        n = _crossing(lambda n: self.own_margin(n) >= 0, self._guess())
+        if n <= MOST_RECORDS:
+            return n
+        if self.margin(MOST_RECORDS) >= 0:  # of a rival
+            return MOST_RECORDS
+        best = self.test(MOST_RECORDS)
+        raise Infeasible(
+            f"test={self.method.kind!r} does not reach {self.goal} with up to {MOST_RECORDS:.0e} records: there alpha "
+            f"is {best.alpha:.4g} and beta {best.beta:.4g}. Use a larger epsilon, a lower target or a more distant "
+            "pair."
+        )
+
+    def _beyond_dips(self, crossing: int) -> int:
+        """The smallest n from the crossing on such that the goal is met at n and at all larger numbers of records.
+
+        Power can dip below the goal again beyond the crossing.
+        """
+        while True:
+            fixed = self.with_clamp_for(crossing)
+            score = fixed.score_for(crossing)
+            counts = range(crossing + 1, crossing + _ahead(score, crossing) + 1)
+            # A clamp tuned for each n does at least as well as the one tuned for the crossing.
+            doubtful = [n for n in counts if not fixed._surely_meets(n, score) and fixed.margin(n) < 0]
+            dips = [n for n in doubtful if self.margin(n) < 0]
+            if not dips:
+                return crossing
+            crossing = dips[-1] + 1
+
+    def _surely_meets(self, n: int, score: Score) -> bool:
+        """Whether n records surely meet the goal, by the worst laws of sets for a nearby number of records.
+
+        The worst laws of n records add at most the slack of both sets to the errors under these laws.
+        """
+        if self.sides is None or not self._has_curves(score):
+            return False
+        return self._margin(score, self._noise(score, self.clamp_for(n), None), n) >= 2 * SLACK
+
+    def _guess(self) -> int:
+        """A number of records near the sample size, by a normal approximation and by tuning on the coarse profile."""
+        kind, profile, privacy, around = self.method.kind, self.profile, self.problem.privacy, self.problem.around
+        if kind == "llr":
+            return self._guess_without_privacy()
+        if kind not in CALIBRATED or self.method.clamp != "tuned" or len(profile.ratios) <= 2:
+            return 64
+        noise = 2 / (math.sinh(min(float(privacy.equivalent), 9.0)) * self.pair.total_variation)
+        n = min(self._guess_without_privacy() + math.ceil(min(noise, MOST_RECORDS)), MOST_RECORDS // 4)
+        clamp = rough_clamp(profile, privacy, n, around)
+
+        def reaches(m: int, clamp: Clamp = clamp, starts: Sequence[Fraction | None] = (None,)) -> bool:
+            return any(self.goal.margin(profile.curves(clamp, privacy, m, around, start)) >= 0 for start in starts)
+
+        n = min(_crossing(reaches, n, rough=True), MOST_RECORDS)
+        if kind != "stair":
+            return n
+        # A stair can need far fewer records. One tuned clamp shows where; each number that is tried would be tuned.
+        a, b = self.clamp_for(n)
+        return min(_crossing(partial(reaches, clamp=(float(a), float(b)), starts=self._chain_starts), n), MOST_RECORDS)
+
+    def _guess_without_privacy(self) -> int:
+        """The sample size without privacy, by a normal approximation.
+
+        The totals of n log ratios under P and Q are about sqrt(-8 n log(1 - H^2)) standard deviations apart.
+        """
+        alpha, beta = self.goal.alpha, self.goal.beta
+        if alpha is None or beta is None:
+            alpha = beta = (1 - (self.goal.advantage or 0.0)) / 2
+        quantiles = [NormalDist().inv_cdf(min(max(1 - error, 1e-15), 1 - 1e-15)) for error in (alpha, beta)]
+        rate = -8 * math.log1p(-min(self.pair.hellinger_squared, 1 - 1e-15))
+        return min(max(round(sum(quantiles) ** 2 / rate), 1), MOST_RECORDS)
+
+    def _refuse_hopeless(self) -> None:
+        """Refuse a fixed threshold at which one error tends to 1/2 or 1.
+
+        The total must drift up under P and down under Q.
+        """
+        if self._calibrated:
+            return
+        score = self.score_for(1)
         null, alternative = (
             float(score.origin) + float(score.step) * score.mean(law) for law in (score.null_law, score.alternative_law)
         )
-        return null, alternative
-
-
-def make_tuner(
-    null: Any,
-    alternative: Any,
-    epsilon: Number | None,
-    test: str,
-    clamp: str | GivenClamp | None,
-    threshold: Number | None,
-    goal: Goal,
-    neighbours: str = "replace",
-    max_rows_per_unit: int = 1,
-    privacy: Any = None,
-    release: str = "statistic",
-) -> Tuner:
-    """The family a user asks for, all arguments checked."""
-    notion = make_notion(epsilon, privacy)
-    numbers.choice(KINDS, test=test)
-    if numbers.choice(RELEASES, release=release) == "decision":
-        check_decision(test, neighbours)
-    if test != "tight" and not isinstance(notion, Pure):
-        raise InvalidInput(f"test={test!r} is for epsilon=, not for privacy={notion.text!r}. Use test='tight'.")
-    if clamp is None:
-        clamp = "tuned" if test == "tight" else "paper"
-    elif test not in PRIVATE_KINDS:
-        raise InvalidInput(f"clamp={shown(clamp)} does not apply to test={test!r}, which does not clamp. Leave it out.")
-    if not isinstance(clamp, str) or clamp not in ("tuned", "paper"):
-        clamp = _given_clamp(clamp)
-    level = None if threshold is None else rational(threshold, "threshold")
-    if level is not None and abs(level) > 10**30:  # nats: no total is as far
-        raise InvalidInput(f"threshold={shown(threshold)} must be at most 1e+30 in size: it is in nats.")
-    around = make_neighbourhood(neighbours, max_rows_per_unit)
-    if around != REPLACE and test not in PRIVATE_KINDS:
-        name, value = ("neighbours", neighbours) if around.kind != "replace" else ("max_rows_per_unit", around.rows)
-        raise InvalidInput(
-            f"{name}={shown(value)} does not apply to test={test!r}, which is not private. Leave it out."
+        size = abs(null) + abs(alternative)
+        if null > 1e-12 * size and alternative < -1e-12 * size:
+            return
+        side, mean = ("null", null) if null <= 1e-12 * size else ("alternative", alternative)
+        raise Infeasible(
+            f"test={self.method.kind!r} with threshold {float(self.method.threshold or 0):g} never reaches {self.goal} "
+            f"for good: one record adds {mean:.3g} on average under the {side}, so however large n is, that side's "
+            "error stays at 1/2 or more. Use test='tight', whose threshold is calibrated, or give another threshold."
         )
-    arguments = clamp, level, goal, around
-    asked = make_hypotheses(null, alternative)
-    found = _family(asked, notion, test, *arguments)
-    if release == "decision":
-        test = "stair"
-        tight, found = found, _family(asked, notion, test, *arguments)
-        found.__dict__["tight"] = tight  # where tuning starts; it may be tuned already
-    if found.sides is not None and found.sides.above:
-        check_two_sided(test, neighbours, threshold)
-    return found
+
+
+def _ahead(score: Score, n: int) -> int:
+    """How many numbers of records above n to check for dips of the power.
+
+    Many values smooth the sawtooth away. With few, a tooth is as long as it takes the rarest value to occur once.
+    """
+    if len(score.support) >= FEW_SCORES:
+        return 3
+    rarest = float((score.null_law + score.alternative_law).min()) / 2
+    return min(max(LEAST_AHEAD, n // 8), MOST_AHEAD, math.ceil(TEETH / rarest))
 
 
 @lru_cache(maxsize=32)
-def _family(
-    asked: Hypotheses,
-    notion: Notion,
-    test: str,
-    clamp: str | GivenClamp,
-    threshold: Fraction | None,
-    goal: Goal,
-    around: Neighbourhood,
-) -> Tuner:
-    """The last few are kept, with the clamps that they have tuned."""
-    if asked.simple:
-        return Tuner(asked.pair, notion, test, clamp, threshold, goal, around)
-    if test not in PRIVATE_KINDS:
-        raise InvalidInput(f"test={test!r} is for two distributions, not for sets of them. Use test='tight'.")
-    sides = sides_of(asked)
-    return Tuner(sides.pair, notion, test, clamp, threshold, goal, around, asked, sides)
+def _known_tuner(problem: Problem, method: Method, goal: Goal) -> Tuner:
+    """The tuner of these values; the last few are kept, with everything they have computed."""
+    statistic = replace(method, release="statistic")
+    relative = _known_tuner(problem, statistic, goal) if method.release == "decision" else None
+    return Tuner(problem, method, goal, relative=relative)
 
 
-def _given_clamp(clamp: Any) -> GivenClamp:
-    """A clamp that a user wrote as two numbers, exactly."""
-    try:
-        a, b = [] if isinstance(clamp, str) else clamp
-    except (TypeError, ValueError):
-        meant = suggestion(clamp, ("tuned", "paper")) if isinstance(clamp, str) else ""
-        rule = f"must be 'tuned', 'paper' or a pair (a, b) with a < b.{meant}"
-        raise InvalidInput(f"clamp={shown(clamp)} {rule}") from None
-    return rational(a, "clamp"), rational(b, "clamp")
+def _crossing(reaches: Callable[[int], bool], guess: int, *, rough: bool = False) -> int:
+    """An n near the guess that reaches a goal, while n - 1 does not; ``MOST_RECORDS`` + 1 if none up to that does.
+
+    Args:
+        reaches: whether a number of records, at least 1, reaches the goal.
+        guess: where the search begins; its first steps are half a per cent of this.
+        rough: stop after these steps.
+    """
+    step = max(guess // 200, 1)
+    if reaches(guess):
+        steps = first_true(lambda k: k * step >= guess or not reaches(guess - k * step), 1)
+        low, high = max(guess - steps * step, 0), guess - (steps - 1) * step
+    else:
+        steps = first_true(lambda k: guess + k * step >= MOST_RECORDS or reaches(guess + k * step), 1)
+        low, high = guess + (steps - 1) * step, min(guess + steps * step, MOST_RECORDS)
+        if high == MOST_RECORDS and not reaches(high):
+            return MOST_RECORDS + 1
+    return high if rough or high == low + 1 else first_true(reaches, low + 1, high)

@@ -1,9 +1,9 @@
-"""Exact power: designs, sample sizes, tuned clamps, and how far they are from the best possible."""
+"""Exact power: sample sizes, power curves, plans, and comparisons with the best possible tests."""
 
-from privatest.decision.design import design, min_epsilon, sample_size
 from privatest.power.comparison import Comparison, ComparisonRow, NotionComparison, NotionRow, compare, compare_notions
 from privatest.power.curve import PowerCurve, power_curve
 from privatest.power.plan import Plan, plan
+from privatest.power.sample_sizes import min_epsilon, sample_size
 
 __all__ = [
     "Comparison",
@@ -14,7 +14,6 @@ __all__ = [
     "PowerCurve",
     "compare",
     "compare_notions",
-    "design",
     "min_epsilon",
     "plan",
     "power_curve",

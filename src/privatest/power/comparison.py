@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,15 +20,15 @@ import numpy.typing as npt
 from privatest import numbers
 from privatest.bounds.lower_bound import lower_bound, records_bound
 from privatest.bounds.optimum import optimum_sample_size
-from privatest.decision.calibration import ADVANTAGE, PRIVATE_KINDS, Goal, make_goal
-from privatest.decision.design import smallest_n
-from privatest.decision.tuning import Profile, make_tuner, profile_of, sides_of
+from privatest.decision.problem import ADVANTAGE, Goal, Method, Problem
+from privatest.decision.tuning import Profile, Tuner, profile_of
+from privatest.decision.worst_case import sides_of
 from privatest.errors import Infeasible, InvalidInput, MissingExtra
 from privatest.facts import Tabled
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.hypotheses.parse import hardest_pair, make_hypotheses
 from privatest.laws.curves import Curves
-from privatest.numbers import Floats, Number
+from privatest.numbers import Floats, Number, first_true, root
 from privatest.privacy import (
     Approx,
     Gdp,
@@ -300,49 +300,44 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
         null, alternative, epsilon: as for :func:`privatest.design`.
         advantage: what every test must reach, 1 - alpha - beta.
     """
-    budget = make_notion(epsilon, None).equivalent
+    problem = Problem.of(null, alternative, epsilon=epsilon)
+    budget, pair, simple = problem.privacy.equivalent, problem.pair, problem.hypotheses.simple
+    plain = replace(problem, hypotheses=make_hypotheses(pair.null, pair.alternative))
     target = numbers.probability(advantage=advantage)
-    asked = make_hypotheses(null, alternative)
-    pair = asked.pair
     bound = lower_bound(pair.null, pair.alternative, epsilon=budget, advantage=target)
     best = _optimum(pair, budget, target)
-    found: list[tuple[str, int | None, bool, str]] = []
+    rows: list[tuple[str, int | None, bool, str]] = []
 
-    def ours(name: str, kind: str, clamp: str | None, note: str = "", release: str = "statistic") -> int | None:
-        given = asked if kind in PRIVATE_KINDS else pair
-        family = make_tuner(
-            given.null, given.alternative, budget, kind, clamp, None, Goal(advantage=target), release=release
-        )
-        try:
-            n: int | None = smallest_n(family)
-        except Infeasible:
-            n, note = None, "never reaches it with its threshold 0"
-        found.append((name, n, kind not in ("llr", "sllr"), note))
-        so_far(_rows(found, bound, best))
-        return n
+    def add(name: str, n: int | None, private: bool, note: str) -> None:
+        rows.append((name, n, private, note))
+        so_far(_rows(rows, bound, best))
 
-    hardest = "" if asked.simple else ", of the hardest pair alone"
-    todo: list[tuple[Any, ...]] = [
-        ("tight, paper's clamp", "tight", "paper", ""),
-        ("stair", "tight", None, "only the decision leaves", "decision"),
-        ("ncLLR", "ncllr", None, "as the paper defines it"),
-        ("scLLR", "scllr", None, "as the paper defines it"),
-        ("LLR", "llr", None, f"not private{hardest}"),
-        ("sLLR", "sllr", None, f"not private at this epsilon{hardest}"),
+    hardest = "" if simple else ", of the hardest pair alone"
+    ours = [
+        ("tight", Method.of(), "the default"),
+        ("tight, paper's clamp", Method.of(clamp="paper"), ""),
+        ("stair", Method.of(release="decision"), "only the decision leaves"),
+        ("ncLLR", Method.of(test="ncllr"), "as the paper defines it"),
+        ("scLLR", Method.of(test="scllr"), "as the paper defines it"),
+        ("LLR", Method.of(test="llr"), f"not private{hardest}"),
+        ("sLLR", Method.of(test="sllr"), f"not private at this epsilon{hardest}"),
     ]
-    if sides_of(asked).above:
-        todo = [row for row in todo if row[0] not in ("stair", "ncLLR", "scLLR")]
-    tight = ours("tight", "tight", None, "the default")
-    for row in each("the paper's tests", todo):
-        ours(*row)
-    for rival in each("other ways to test", list(rivals(pair, budget)) if asked.simple else []):
-        n = _rival_size(rival, target, _PATIENCE * (tight or 1))
-        found.append((rival.name, n, True, "" if n is not None else f"more than {_PATIENCE} times the default's"))
-        so_far(_rows(found, bound, best))
+    if sides_of(problem.hypotheses).above:  # a two-sided test is tight
+        ours = [row for row in ours if row[0] not in ("stair", "ncLLR", "scLLR")]
+    for name, method, note in each("the paper's tests", ours):
+        tuner = Tuner.of(problem if method.private else plain, method, Goal(advantage=target))
+        try:
+            add(name, tuner.sample_size(), method.private, note)
+        except Infeasible:
+            add(name, None, method.private, "never reaches it with its threshold 0")
+    patience = _PATIENCE * (rows[0][1] or 1)
+    for rival in each("other ways to test", list(rivals(pair, budget)) if simple else []):
+        n = _rival_size(rival, target, patience)
+        add(rival.name, n, True, "" if n is not None else f"more than {_PATIENCE} times the default's")
     if best is not None:
-        found.append(("optimum", best, True, "linear program over all tests"))
-    names = asked.null.describe(), asked.alternative.describe()
-    return Comparison(_rows(found, bound, best), float(budget), target, bound, best, *names)
+        rows.append(("optimum", best, True, "linear program over all tests"))
+    names = problem.null.describe(), problem.alternative.describe()
+    return Comparison(_rows(rows, bound, best), float(budget), target, bound, best, *names)
 
 
 def _rows(found: list[tuple[str, int | None, bool, str]], bound: int, best: int | None) -> tuple[ComparisonRow, ...]:
@@ -374,24 +369,13 @@ def _rival_size(rival: Rival, target: float, most: int) -> int | None:
             known[n] = rival.reaches(n, target)
         return known[n]
 
-    high = 1
-    while not reaches(high):
-        if high > most:
-            return None
-        high *= 2
-    n = _bisect(reaches, high // 2, high)
+    n = first_true(reaches, 1, most=2 * most)
+    if n > 2 * most:
+        return None
     if rival.few_values and n < 2000:
         dips = [m for m in range(n + 1, n + 25) if not reaches(m)]
         n = dips[-1] + 1 if dips else n
     return n
-
-
-def _bisect(reaches: Callable[[int], bool], low: int, high: int) -> int:
-    """Invariant: not reached at low (0: no records), reached at high."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reaches(middle) else (middle, high)
-    return high
 
 
 ASKED, WEAKER, STRONGER = "as asked", "follows from it", "is enough for it"
@@ -501,7 +485,7 @@ def compare_notions(
     >>> [(row.privacy, row.optimum) for row in found if row.privacy.startswith(("gdp", "pure"))]
     [('pure(0.8069)', 31), ('gdp(1)', 27)]
     """
-    notion, goal = make_notion(epsilon, privacy), make_goal(advantage, alpha, beta)
+    notion, goal = make_notion(epsilon, privacy), Goal.of(advantage=advantage, alpha=alpha, beta=beta)
     if notion.equivalent > LARGEST_COMPARED:
         raise InvalidInput(
             f"{notion_words(notion)} is more than {LARGEST_COMPARED}, beyond which notions do not convert. Use less."
@@ -549,10 +533,7 @@ def _following(notion: Notion, name: str, delta: Number, order: Number) -> Notio
 
 
 def _enough(make: Callable[[Fraction], Notion], notion: Notion) -> Notion | None:
-    """The largest budget of that kind from which the notion follows, rounded down to four digits; None: there is none.
-
-    Invariant: it follows at e^low and not at e^high.
-    """
+    """The largest budget of that kind from which the notion follows, rounded down to four digits; None if none does."""
 
     def follows(log_budget: float) -> bool:
         return make(_digits(math.exp(log_budget), up=False)).implies(notion)
@@ -560,9 +541,7 @@ def _enough(make: Callable[[Fraction], Notion], notion: Notion) -> Notion | None
     low, high = math.log(1e-4), math.log(50.0)
     if not follows(low) or follows(high):
         return None
-    while high - low > 1e-5:
-        middle = (low + high) / 2
-        low, high = (middle, high) if follows(middle) else (low, middle)
+    low, _ = root(lambda log_budget: not follows(log_budget), low, high, absolute=1e-5)
     return make(_digits(math.exp(low), up=False))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import numbers
-from privatest.decision.calibration import ADVANTAGE, Goal
-from privatest.decision.design import smallest_n
-from privatest.decision.tuning import Clamp, Tuner, make_tuner, tuning_size
+from privatest.decision.problem import ADVANTAGE, Goal, Method, Problem
+from privatest.decision.tuning import Clamp, Tuner, tuning_size
 from privatest.errors import Infeasible, InvalidInput
 from privatest.facts import Probability, Tabled, plain_value
 from privatest.numbers import Number
@@ -45,7 +44,7 @@ class PowerCurve(Tabled):
     null: str = "P"
     alternative: str = "Q"
     beta_goal: float | None = None
-    _family: Tuner | None = field(default=None, repr=False, compare=False)
+    _tuner: Tuner | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def enough(self) -> int | None:
@@ -53,10 +52,10 @@ class PowerCurve(Tabled):
 
         One of the n shown or between two of them; None where no n will do.
         """
-        if self._family is None:
+        if self._tuner is None:
             return None
         try:
-            return smallest_n(self._family)
+            return self._tuner.sample_size()
         except Infeasible:
             return None
 
@@ -96,16 +95,16 @@ class PowerCurve(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         names = ("test", "epsilon", "n", "alpha", "beta", "null", "alternative", "beta_goal", "advantage")
-        found = {name: getattr(self, name) for name in names}
-        if self._family is not None and not isinstance(self._family.notion, Pure):
-            found |= {"epsilon": plain_value(self.epsilon), "privacy": self._family.notion.text}
-        return found
+        values = {name: getattr(self, name) for name in names}
+        if self._tuner is not None and not isinstance(self._tuner.problem.privacy, Pure):
+            values |= {"epsilon": plain_value(self.epsilon), "privacy": self._tuner.problem.privacy.text}
+        return values
 
     @property
     def _budget(self) -> str:
-        if self._family is None or isinstance(self._family.notion, Pure):
+        if self._tuner is None or isinstance(self._tuner.problem.privacy, Pure):
             return f"epsilon {self.epsilon:g}"
-        return str(self._family.notion)
+        return str(self._tuner.problem.privacy)
 
 
 def power_curve(
@@ -133,61 +132,71 @@ def power_curve(
         null, alternative, epsilon, privacy, test, clamp, threshold, alpha, neighbours, max_rows_per_unit, release: as
             for :func:`privatest.design`.
     """
-    goal = Goal(advantage=ADVANTAGE) if alpha is None else Goal(alpha=numbers.probability(alpha=alpha), beta=0.2)
-    family = make_tuner(
-        null, alternative, epsilon, test, clamp, threshold, goal, neighbours, max_rows_per_unit, privacy, release
+    goal = Goal(advantage=ADVANTAGE) if alpha is None else Goal(alpha=numbers.probability(alpha=alpha), beta=BETA)
+    problem = Problem.of(
+        null,
+        alternative,
+        epsilon=epsilon,
+        privacy=privacy,
+        neighbours=neighbours,
+        max_rows_per_unit=max_rows_per_unit,
     )
+    tuner = Tuner.of(problem, Method.of(test=test, clamp=clamp, threshold=threshold, release=release), goal)
     if n is None:
-        middle = smallest_n(family)
+        middle = tuner.sample_size()
         grid = [*np.geomspace(max(middle / 16, 1), middle, 15), *np.geomspace(middle, middle * 8, 11)]
         sizes = [int(size) for size in np.unique(np.rint(grid))]
     else:
         sizes = _sizes(n)
-    tuned, tests, rates = _tuned_at(family, sizes), [], []
-    for size in each("error rates", sizes):
-        tests.append(tuned.test(size))
-        rates.append((tests[-1].alpha, tests[-1].beta))
-    errors = tuple(alpha for alpha, _ in rates), tuple(beta for _, beta in rates)
-    names = tests[0].null, tests[0].alternative
-    return PowerCurve(family.kind, family.notion.epsilon, tuple(sizes), *errors, *names, goal.beta, family)
+    tuned = _tuned_at(tuner, sizes)
+    tests = [tuned.test(size) for size in each("error rates", sizes)]
+    return PowerCurve(
+        test=tuner.method.kind,
+        epsilon=problem.privacy.epsilon,
+        n=tuple(sizes),
+        alpha=tuple(one.alpha for one in tests),
+        beta=tuple(one.beta for one in tests),
+        null=tests[0].null,
+        alternative=tests[0].alternative,
+        beta_goal=goal.beta,
+        _tuner=tuner,
+    )
 
 
+BETA = 0.2
+"""The type II error that ``enough`` means where alpha is fixed."""
 MOST_TUNED = 32
 """Of a longer list of numbers of records not every clamp is tuned from scratch."""
 APART = 1.5
-"""The ratio of neighbouring numbers of records that are, then."""
+"""The ratio of neighbouring numbers of records that are tuned from scratch in a longer list."""
 
 
-def _tuned_at(family: Tuner, counts: Sequence[int]) -> Tuner:
-    """The family with the clamps of many numbers of records: tuned at some, between those the best of three.
+def _tuned_at(tuner: Tuner, counts: Sequence[int]) -> Tuner:
+    """A tuner with clamps for many numbers of records: some are tuned, each other one is the best of three clamps.
 
-    The three are the clamps of the tuned sizes on either side and the one halfway between them. What the family itself
-    has tuned, or will, stays as it is.
+    The three are the clamps of the tuned sizes on either side, and the one halfway between them. The given tuner
+    remembers only what was tuned.
     """
+    problem = tuner.problem
     sizes = sorted({tuning_size(n) for n in counts})
-    plain = family.kind == "tight" and isinstance(family.notion, Pure)
-    if not plain or family.clamp != "tuned" or len(sizes) <= MOST_TUNED:
-        return family
+    plain = tuner.method.kind == "tight" and isinstance(problem.privacy, Pure)
+    if not plain or tuner.method.clamp != "tuned" or len(sizes) <= MOST_TUNED:
+        return tuner
     tuned = [sizes[0]]
     for here, following in pairwise(sizes):
         if following > APART * tuned[-1]:
             tuned.append(here if here > tuned[-1] else following)
-    known: dict[int, Clamp] = {}
+    clamps: dict[int, Clamp] = {}
     for left, right in each("tuning for sizes", list(pairwise(sorted({*tuned, sizes[-1]})))):
-        ends = [(float(a), float(b)) for a, b in (family.clamp_for(size) for size in (left, right))]
-        known |= dict(zip((left, right), ends, strict=True))
+        ends = [(float(a), float(b)) for a, b in (tuner.clamp_for(size) for size in (left, right))]
+        clamps |= dict(zip((left, right), ends, strict=True))
         trial = [*ends, (_halfway(ends[0][0], ends[1][0]), _halfway(ends[0][1], ends[1][1]))]
         for size in sizes:
             if left < size < right:
-                best, most = ends[0], -math.inf
-                for clamp in trial:
-                    margin = family.goal.margin(family.profile.curves(clamp, family.notion, size, family.around))
-                    if margin > most + 1e-12:
-                        best, most = clamp, margin
-                known[size] = best
-    other = replace(family)
-    other.__dict__.update(profile=family.profile, _tuned={size: (clamp,) for size, clamp in known.items()})
-    return other
+                curves = [tuner.profile.curves(clamp, problem.privacy, size, problem.around) for clamp in trial]
+                margins = [round(tuner.goal.margin(one), 12) for one in curves]
+                clamps[size] = trial[int(np.argmax(margins))]
+    return tuner.with_clamps(clamps)
 
 
 def _halfway(x: float, y: float) -> float:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from privatest.bounds.lower_bound import advantage_bound, records_bound
 from privatest.decision import PrivateTest
-from privatest.decision.calibration import Goal, make_goal
-from privatest.decision.design import design, sample_size, smallest_n
-from privatest.decision.tuning import Tuner, make_tuner
+from privatest.decision.design import design_for
+from privatest.decision.problem import Goal, Method, Problem
+from privatest.decision.tuning import Tuner
 from privatest.errors import Infeasible, InvalidInput
 from privatest.facts import Described, Fact
-from privatest.hypotheses import Pair
 from privatest.hypotheses.parse import make_hypotheses
 from privatest.numbers import Number
-from privatest.privacy import Notion, make_notion
+from privatest.privacy import Pure
 from privatest.privacy.notions import replaced
 from privatest.progress_events import part
 from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity
@@ -150,84 +148,81 @@ def plan(
     >>> found.n, found.lower_bound, found.nonprivate, found.complexity.regime
     (29, 29, 23, 'free')
     """
-    notion = make_notion(epsilon, privacy)
-    asked = make_hypotheses(null, alternative)
-    pair = asked.pair
-    goal = None if n is not None else make_goal(advantage, alpha, beta)
+    problem = Problem.of(
+        null,
+        alternative,
+        epsilon=epsilon,
+        privacy=privacy,
+        neighbours=neighbours,
+        max_rows_per_unit=max_rows_per_unit,
+    )
+    method = Method.of(test=test, clamp=clamp, threshold=threshold, release=release)
     with part("planning", 4) as tell:
         tell(0)
-        made = design(
-            asked.null,
-            asked.alternative,
-            privacy=notion,
-            n=n,
-            test=test,
-            clamp=clamp,
-            threshold=threshold,
-            alpha=alpha,
-            beta=beta,
-            advantage=advantage,
-            neighbours=neighbours,
-            max_rows_per_unit=max_rows_per_unit,
-            release=release,
-        )
+        designed = design_for(problem, method, n=n, advantage=advantage, alpha=alpha, beta=beta)
         tell(1)
-
-        def other_family(goal: Goal, rival: str) -> Tuner:
-            arguments = asked.null, asked.alternative, epsilon, test, clamp, threshold, goal, neighbours
-            return make_tuner(*arguments, max_rows_per_unit, privacy, rival)
-
-        return _beside(made, pair, notion, n, alpha, goal, test, other_family, tell)
-
-
-def _beside(
-    made: PrivateTest,
-    pair: Pair,
-    notion: Notion,
-    n: int | None,
-    alpha: float | None,
-    goal: Goal | None,
-    test: str,
-    other_family: Callable[[Goal, str], Tuner],
-    tell: Callable[[int], None],
-) -> Plan:
-    """The plan of a test: what is possible at all, and without privacy."""
-    P, Q = pair.null, pair.alternative
-    # One record replaced is one removed and one added, so an add-remove test is 2 epsilon-DP under replacement.
-    pure = notion.equivalent
-    level = notion if made.neighbours == "replace" else replaced(notion)
-    complexity, split = sample_complexity(P, Q, epsilon=pure), decompose_pair(pair, float(pure))
-    tell(2)
-    if n is not None or goal is None:
-        without = _without_privacy(P, Q, pure, made.n, alpha)
-        best = None if level is None else advantage_bound(pair, level, made.n)
-        return Plan(made, None, None, None, best, without, complexity, split)
-    bound = None if level is None else records_bound(pair, level, goal)
-    tell(3)
-    nonprivate = _nonprivate(P, Q, pure, goal)
-    # Nobody needs more without privacy: the private test would do, whose noise is the coin that the ratio lacks.
-    if nonprivate is not None:
-        nonprivate = min(nonprivate, made.n)
-    other = None
-    if test == "tight" and made.neighbours == "replace" and not made.two_sided:
-        rival = "decision" if made.released == "statistic" else "statistic"
-        # The decision alone never needs more records, and nothing fewer than the bound.
-        between = (bound, made.n) if rival == "decision" and bound is not None else None
-        other = made.n if rival == "decision" and made.n == bound else smallest_n(other_family(goal, rival), between)
-    return Plan(made, goal, bound, nonprivate, None, None, complexity, split, other)
+        pair, privacy = problem.pair, problem.privacy
+        # The likelihood-ratio test has no notion of privacy: any will do.
+        plain = Problem(hypotheses=make_hypotheses(pair.null, pair.alternative), privacy=Pure(1))
+        # One record replaced is one removed and one added, so an add-remove test is 2 epsilon-DP under replacement.
+        level = privacy if designed.neighbours == "replace" else replaced(privacy)
+        complexity = sample_complexity(pair.null, pair.alternative, epsilon=privacy.equivalent)
+        split = decompose_pair(pair, float(privacy.equivalent))
+        tell(2)
+        if n is not None:
+            return Plan(
+                design=designed,
+                goal=None,
+                lower_bound=None,
+                nonprivate=None,
+                best_advantage=None if level is None else advantage_bound(pair, level, designed.n),
+                nonprivate_advantage=_advantage_without_privacy(plain, designed.n, alpha),
+                complexity=complexity,
+                split=split,
+            )
+        goal = Goal.of(advantage=advantage, alpha=alpha, beta=beta)
+        bound = None if level is None else records_bound(pair, level, goal)
+        tell(3)
+        return Plan(
+            design=designed,
+            goal=goal,
+            lower_bound=bound,
+            nonprivate=_size_without_privacy(plain, goal, designed.n),
+            best_advantage=None,
+            nonprivate_advantage=None,
+            complexity=complexity,
+            split=split,
+            n_other=_other_size(problem, method, goal, designed, bound),
+        )
 
 
-def _without_privacy(P: Any, Q: Any, epsilon: Number, n: int, alpha: float | None) -> float | None:
+def _advantage_without_privacy(problem: Problem, n: int, alpha: float | None) -> float | None:
+    """The advantage of the likelihood-ratio test; None where its total on n records needs more than 64 bits."""
     try:
-        return design(P, Q, epsilon=epsilon, n=n, test="llr", alpha=alpha).advantage
-    except InvalidInput:  # the private test is designed already: it is the ratio without a clamp that is too large
+        return Tuner.of(problem, Method.of(test="llr"), Goal.best(alpha)).test(n).advantage
+    except InvalidInput:
         return None
 
 
-def _nonprivate(P: Any, Q: Any, epsilon: Number, goal: Goal) -> int | None:
+def _size_without_privacy(problem: Problem, goal: Goal, most: int) -> int | None:
+    """The sample size of the likelihood-ratio test, at most that of the private test; None where there is none.
+
+    The private test would do without privacy, too: its noise is a coin that the likelihood ratio lacks.
+    """
     try:
-        return sample_size(
-            P, Q, epsilon=epsilon, test="llr", advantage=goal.advantage, alpha=goal.alpha, beta=goal.beta
-        )
+        return min(Tuner.of(problem, Method.of(test="llr"), goal).sample_size(), most)
     except Infeasible:
         return None
+
+
+def _other_size(problem: Problem, method: Method, goal: Goal, designed: PrivateTest, bound: int | None) -> int | None:
+    """The sample size with the other ``release``; None where there is no such test."""
+    if method.test != "tight" or designed.neighbours != "replace" or designed.two_sided:
+        return None
+    if method.release == "decision":
+        return Tuner.of(problem, replace(method, release="statistic"), goal).sample_size()
+    # A test that releases its decision alone never needs more records, and never fewer than the bound.
+    if designed.n == bound:
+        return bound
+    between = None if bound is None else (bound, designed.n)
+    return Tuner.of(problem, replace(method, release="decision"), goal).sample_size(between)

@@ -26,7 +26,7 @@ from privatest.changepoint.blocks import (
     recommended_interval,
 )
 from privatest.changepoint.change_point import Alarm
-from privatest.changepoint.detectors import Clamp, Problem, fit_of_blocks, law_of, paper_of, paper_test
+from privatest.changepoint.detectors import BlockTuner, Clamp, fit_of_blocks, law_of, paper_of, paper_test
 from privatest.charge import fingerprint
 from privatest.decision import PrivateTest
 from privatest.decision.run import cost_fact
@@ -84,7 +84,7 @@ def pair_watch(asked: Pair | Hypotheses, privacy: Notion | Number, method: str, 
     time between false alarms is at least the stated one, and the delay at most, whatever the members are.
     """
     notion = as_notion(privacy)
-    problem = Problem.of(asked, notion)
+    problem = BlockTuner.of(asked, notion)
     names = asked.null.describe(), asked.alternative.describe()
     records = targets.between(problem.natural_block(problem.clamps[0]))
     if method == "paper":
@@ -196,7 +196,7 @@ def _by_majority(
     )  # fmt: skip
 
 
-def _best(problem: Problem, records: float) -> tuple[Clamp, int]:
+def _best(problem: BlockTuner, records: float) -> tuple[Clamp, int]:
     """Clamp and block length of the smallest expected delay."""
     tried: dict[tuple[Clamp, int], float] = {}
 

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from privatest.changepoint.detectors import Problem, law_of
+from privatest.changepoint.detectors import BlockTuner, law_of
 from privatest.decision import PrivateTest
-from privatest.decision.design import smallest_n
 from privatest.decision.tuning import Tuner
 from privatest.errors import Infeasible
 from privatest.hypotheses import Pair
@@ -220,19 +219,19 @@ def _smallest(good: Callable[[int], bool], least: int, most: int, start: int) ->
     return high
 
 
-def tuned_plan(asked_of: Pair | Hypotheses, family: Tuner, asked: SequentialTargets) -> SequentialPlan:
+def tuned_plan(asked_of: Pair | Hypotheses, tuner: Tuner, asked: SequentialTargets) -> SequentialPlan:
     """The plan of the smallest expected number of records for a pair, or for sets of distributions.
 
     Args:
-        family: the tests of a fixed number of records with the same errors, and the notion that the stream is to meet.
+        tuner: a tuner of tests of a fixed number of records with the same errors, under the notion of the stream.
 
     Guarantees: alpha and beta are at most what was asked, of sets whatever the members are. Of a pair the expected
     number of records is at most the fixed test's n, unless sizes or a hard stop were given.
     """
-    fixed_n = smallest_n(family)
-    whole = family.notion
+    fixed_n = tuner.sample_size()
+    whole = tuner.problem.privacy
     row = per_row(whole, asked.rows or 1)
-    problem = Problem.of(asked_of, row)
+    problem = BlockTuner.of(asked_of, row)
     monotone = problem.question is not None
     scores: dict[tuple[float, float], tuple[Score, ScheduleCandidate]] = {}
     found: list[tuple[BestSchedule, Score]] = []
@@ -252,7 +251,7 @@ def tuned_plan(asked_of: Pair | Hypotheses, family: Tuner, asked: SequentialTarg
     best = min(found, key=lambda entry: entry[0].cost) if found else None
     single = free and asked.rows in (None, 1)  # the fixed test hides rows another way
     if single and (best is None or best[0].cost > fixed_n):
-        plan = _single_plan(family.test(fixed_n), asked, monotone, rest)
+        plan = _single_plan(tuner.test(fixed_n), asked, monotone, rest)
         if plan is not None:
             return plan
     if best is None:
@@ -324,7 +323,7 @@ def _single(test: PrivateTest, asked: SequentialTargets, monotone: bool = False)
 
 
 def _best_sizes(
-    problem: Problem, fixed_n: int, asked: SequentialTargets, monotone: bool
+    problem: BlockTuner, fixed_n: int, asked: SequentialTargets, monotone: bool
 ) -> Iterator[tuple[tuple[float, float], tuple[int, int]]]:
     """Clamps and sizes, the best first, by coarser votes."""
     tried: dict[tuple[tuple[float, float], int, int], float] = {}

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privatest import numbers
-from privatest.decision.calibration import make_goal
-from privatest.decision.tuning import make_tuner, sides_of
+from privatest.decision.problem import Goal, Method, Problem
+from privatest.decision.tuning import Tuner
+from privatest.decision.worst_case import sides_of
 from privatest.errors import InvalidInput, NothingToTest, shown
 from privatest.facts import Fact, Probability
 from privatest.hypotheses.parse import Hypotheses, as_hypothesis, pair_or_question
@@ -91,7 +92,7 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         rng: np.random.Generator | None = None,
     ) -> None:
         whole = make_notion(epsilon, privacy)
-        goal = make_goal(None, alpha, beta)
+        goal = Goal.of(alpha=alpha, beta=beta)
         assert goal.alpha is not None
         assert goal.beta is not None
         for name, error in {"alpha": goal.alpha, "beta": goal.beta}.items():
@@ -130,8 +131,8 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
                     f"{question.null.describe()}. A sequential test looks at one side: run one for each, and "
                     "combine their e-values with combine_evalues(..., dependent=True): they see the same records."
                 )
-            family = make_tuner(null, alternative, None, "tight", None, None, goal, "replace", rows or 1, privacy=whole)
-            return tuned_plan(question, family, wanted)
+            problem = Problem.of(null, alternative, privacy=whole, max_rows_per_unit=rows or 1)
+            return tuned_plan(question, Tuner.of(problem, Method(), goal), wanted)
 
         paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "source": source}
         self._begin(laws, settings, made, notion=whole, rows=rows, state=state, rng=rng, **paying)

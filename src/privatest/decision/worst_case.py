@@ -1,0 +1,251 @@
+"""The worst laws of a score over sets of distributions: error rates computed with them hold for every member.
+
+:func:`sides_of` finds on which side of the null each part of the alternative lies, :func:`worst_score` the laws that
+are the worst for one test, :func:`envelope_score` laws that bound every member whatever the test.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from privatest.errors import NothingToTest
+from privatest.hypotheses import Distribution, Pair
+from privatest.hypotheses.parse import Hypotheses, matched, nearest
+from privatest.hypotheses.sets import Leaf, Side
+from privatest.laws import Curves, NoisyTotal
+from privatest.numbers import Floats, Integers
+from privatest.privacy import Noise
+from privatest.scores import Score, clamped_score
+from privatest.scores.score_law import Known, Worst, every_score, score_law, worst_laws
+
+# The worst laws move the cutoff, and another cutoff may have other worst members. Most searches settle in two rounds.
+ROUNDS = 3
+# Ratios are clipped to this many nats to see on which side of the null an alternative lies.
+CLIP = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """The parts of an alternative, by the side of the null on which they lie.
+
+    Attributes:
+        pair: the two distributions whose ratio is the score: null and alternative or, where the question is two-sided,
+            the nearest alternatives on either side.
+        below: parts that score lower than the null: all of them, where the question is one-sided.
+        above: parts that score higher.
+        null: the member of the null that is nearest to an alternative.
+    """
+
+    pair: Pair
+    below: tuple[Leaf, ...]
+    above: tuple[Leaf, ...]
+    null: Distribution
+
+
+def sides_of(question: Hypotheses) -> Sides:
+    """On which side of the null each part of the alternative lies, by the ratio of the two nearest members."""
+    score = clamped_score(question.pair, (-CLIP, CLIP))
+
+    def mean(member: Distribution) -> float:
+        support, law = score_law(score, member)
+        return math.fsum(support * law)
+
+    nulls, alternatives = question.null.leaves(), question.alternative.leaves()
+    middle, other = mean(question.pair.null), mean(question.pair.alternative)
+    for leaf in nulls if len(nulls) > 1 else ():
+        if mean(nearest([leaf], alternatives).pair.null) <= other:
+            raise NothingToTest(
+                f"null {question.null.describe()} has members on both sides of the alternative "
+                f"{question.alternative.describe()}. Exchange them: an alternative may lie on both sides of the null."
+            )
+    parts = [(leaf, nearest(nulls, [leaf]).pair.alternative) for leaf in alternatives] if len(alternatives) > 1 else []
+    above = [(leaf, member) for leaf, member in parts if mean(member) >= middle]
+    if not above:
+        return Sides(question.pair, tuple(alternatives), (), question.pair.null)
+    below = [(leaf, member) for leaf, member in parts if mean(member) < middle]
+    ends = [nearest(nulls, [leaf for leaf, _ in side]).pair.alternative for side in (above, below)]
+    pair = matched(*ends)
+    score = clamped_score(pair, (-CLIP, CLIP))
+    means = [mean(member) for member in (*[m for _, m in below], question.pair.null, *[m for _, m in above])]
+    if not max(means[: len(below)]) < means[len(below)] < min(means[len(below) + 1 :]):
+        raise NothingToTest(
+            f"alternative {question.alternative.describe()} has parts that do not lie on two sides of the null "
+            f"{question.null.describe()} along one score. Test each part on its own."
+        )
+    return Sides(pair, tuple(leaf for leaf, _ in below), tuple(leaf for leaf, _ in above), question.pair.null)
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCase:
+    """A score with the laws under which a test errs the most.
+
+    Attributes:
+        score: the score with the worst laws that were found.
+        members: the worst member of the null and of the alternative, described.
+        cutoffs: the test's cutoffs for these laws; None where the search for both did not settle.
+    """
+
+    score: Score
+    members: tuple[str, str]
+    cutoffs: tuple[Fraction, ...] | None
+
+
+def worst_score(
+    question: Hypotheses,
+    sides: Sides,
+    score: Score,
+    noise: Noise,
+    n: int,
+    cutoffs_of: Callable[[Score], tuple[Fraction, ...]],
+    known: dict[tuple[int, int], Known],
+) -> WorstCase:
+    """Find the worst laws of both sets for a test on n records.
+
+    Args:
+        question: null and alternative.
+        sides: see :func:`sides_of`.
+        score: a score that was made for the pair of the sides.
+        noise, n: of the test.
+        cutoffs_of: returns the test's cutoffs for a score with certain laws.
+        known: laws of this score by side and part, which are kept from one n to the next.
+    """
+    support = every_score(score)
+    nulls = question.null.leaves()
+    two = bool(sides.above)
+    trial = _with_nearest_laws(score, question, sides)
+    cutoffs: tuple[Fraction, ...] | None = None
+    worst: list[list[Worst]] = []
+    for _ in range(ROUNDS):
+        moved = cutoffs_of(trial)
+        if moved == cutoffs:
+            break
+        cutoffs = moved
+        low, high = (_error(support, n, noise, cutoffs[-1 if upper else 0], upper=upper) for upper in (False, True))
+        searches: list[tuple[Sequence[Leaf], Side, Callable[[Floats], float]]] = [
+            (nulls, "low", low),
+            (sides.below, "high", lambda law, low=low: 1 - low(law)),  # type: ignore[misc]
+            (nulls, "high", high if two else _no_error),
+            (sides.above if two else sides.below, "low", (lambda law, high=high: 1 - high(law)) if two else _no_error),  # type: ignore[misc]
+        ]
+        worst = [
+            _worst_of_leaves(score, leaves, side, error, [known.setdefault((part, i), {}) for i in range(len(leaves))])
+            for part, (leaves, side, error) in enumerate(searches)
+        ]
+        trial = _with_laws(score, [[entry.law for entry in entries] for entries in worst], two)
+    else:
+        cutoffs = None
+    null_parts, alternative_parts = ([0, 2], [1, 3]) if two else ([0], [1])
+    null, alternative = (
+        max((entry for part in parts for entry in worst[part]), key=lambda entry: entry.attained).member
+        for parts in (null_parts, alternative_parts)
+    )
+    return WorstCase(trial, (null, alternative), cutoffs)
+
+
+def envelope_score(question: Hypotheses, score: Score) -> Score:
+    """The score with one law for each set: no member of the null scores lower, none of the alternative higher.
+
+    Mechanisms whose guarantees are monotone in every record's score need these laws: they have no single cutoff, at
+    which a member could be the worst.
+    """
+    support = every_score(score)
+    heights = (support - support[0]) / max(int(support[-1] - support[0]), 1)
+    sides: list[tuple[Sequence[Leaf], Side, Floats]] = [
+        (question.null.leaves(), "low", 1 - heights),
+        (question.alternative.leaves(), "high", heights),
+    ]
+    laws = []
+    for leaves, side, badness in sides:
+        entries = _worst_of_leaves(
+            score,
+            leaves,
+            side,
+            lambda law, weights=badness: float(law @ weights),  # type: ignore[misc]
+            [{} for _ in leaves],
+        )
+        below = [np.cumsum(entry.law) for entry in entries]
+        envelope = np.maximum.reduce(below) if side == "low" else np.minimum.reduce(below)
+        envelope[-1] = 1.0
+        laws.append([np.maximum(np.diff(envelope, prepend=0.0), 0.0)])
+    bounded = _with_laws(score, [*laws, *laws], two=False)
+    if not bounded.mean(bounded.null_law) > bounded.mean(bounded.alternative_law):
+        raise NothingToTest(
+            f"Some members of null {question.null.describe()} score as members of alternative "
+            f"{question.alternative.describe()} do, so a change between the two cannot be promised to be seen. Use "
+            "narrower sets."
+        )
+    return replace(bounded, outer_null_laws=(), outer_alternative_laws=())
+
+
+def _no_error(_: Floats) -> float:
+    """The error of laws whose bound need not be tight: the set is then bounded as a whole."""
+    return 0.0
+
+
+def _with_nearest_laws(score: Score, question: Hypotheses, sides: Sides) -> Score:
+    """The score with the laws of the nearest members."""
+    support = every_score(score)
+
+    def law(member: Distribution) -> list[Floats]:
+        visited, masses = score_law(score, member)
+        whole = np.zeros(len(support))
+        whole[np.searchsorted(support, visited)] = masses
+        return [whole]
+
+    null = law(sides.null)
+    if sides.above:
+        return _with_laws(score, [null, law(sides.pair.alternative), null, law(sides.pair.null)], two=True)
+    alternative = law(question.pair.alternative)
+    return _with_laws(score, [null, alternative, null, alternative], two=False)
+
+
+def _worst_of_leaves(
+    score: Score, leaves: Sequence[Leaf], side: Side, error: Callable[[Floats], float], known: Sequence[Known]
+) -> list[Worst]:
+    """The worst laws of all parts of a set, those of the largest error first."""
+    entries = (worst_laws(score, leaf, side, error, laws) for leaf, laws in zip(leaves, known, strict=True))
+    return sorted(itertools.chain.from_iterable(entries), key=lambda entry: -entry.error)
+
+
+def _error(support: Integers, n: int, noise: Noise, cutoff: Fraction, *, upper: bool) -> Callable[[Floats], float]:
+    """A function from a law to the probability of a noisy total up to the cutoff; beyond it, if it is the upper one."""
+
+    def error(law: Floats) -> float:
+        curves = Curves(support, law, law, n, noise)
+        offset = float((cutoff - curves.base) / curves.unit)
+        if curves.everywhere and abs(offset) <= curves.reach:
+            below = float(curves.cdfs(np.array([offset]))[0][0])
+            return 1 - below if upper else below
+        total = NoisyTotal(support, law, n, noise)
+        return total.sf(cutoff) if upper else total.cdf(cutoff)
+
+    return error
+
+
+def _with_laws(score: Score, laws: list[list[Floats]], two: bool) -> Score:
+    """The same score with other laws, over all of its scores that one of them visits.
+
+    Args:
+        laws: lowest of the null; highest of the alternative (below the null); highest of the null; lowest of the
+            alternative (above the null, in a two-sided question).
+    """
+    support = every_score(score)
+    visited = np.any([law > 0 for side in laws for law in side], axis=0)
+    null, alternative, outer, last = (tuple(law[visited] / math.fsum(law) for law in side) for side in laws)
+    return replace(
+        score,
+        support=support[visited],
+        null_law=null[0],
+        alternative_law=alternative[0],
+        other_null_laws=null[1:],
+        other_alternative_laws=alternative[1:],
+        outer_null_laws=outer,
+        outer_alternative_laws=() if two else last,
+        upper_laws=last if two else (),
+    )

@@ -1,0 +1,136 @@
+"""How many records a test needs, and how little privacy loss n records need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import ROUND_CEILING, Decimal
+from functools import partial
+from typing import Any
+
+from privatest import numbers
+from privatest.decision.problem import KINDS, PRIVATE_KINDS, ChosenClamp, Goal, Method, Problem
+from privatest.decision.tuning import Tuner
+from privatest.errors import Infeasible
+from privatest.numbers import Number, root
+from privatest.progress_events import each
+
+LARGEST_EPSILON = 64.0
+"""With more, privacy costs no records at all."""
+SMALLEST_EPSILON = 1e-9
+"""Smaller ones are not told apart."""
+
+
+def sample_size(
+    null: Any,
+    alternative: Any,
+    *,
+    epsilon: Number | None = None,
+    privacy: Any = None,
+    advantage: float | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    test: str = "tight",
+    clamp: str | tuple[Number, Number] | None = None,
+    threshold: Number | None = None,
+    neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
+    release: str = "statistic",
+) -> int:
+    """The smallest n such that the test on n records, and on any larger number of records, meets the goal.
+
+    The goal is an advantage (2/3 unless said otherwise), or type I and II errors alpha and beta. On discrete data power
+    is a sawtooth in n; "and on any larger number" is what the paper means by sample complexity.
+
+    Args:
+        null, alternative, epsilon, privacy: as for :func:`privatest.design`.
+        advantage: the goal: the least 1 - alpha - beta; 2/3 if no goal is named.
+        alpha, beta: the goal, instead of an advantage: the largest type I error (saying "alternative" under P) and the
+            largest type II error (saying "null" under Q).
+        test, clamp, threshold, neighbours, max_rows_per_unit, release: as for :func:`privatest.design`.
+
+    >>> sample_size([0.6, 0.4], [0.4, 0.6], epsilon=1)
+    29
+    """
+    problem = Problem.of(
+        null,
+        alternative,
+        epsilon=epsilon,
+        privacy=privacy,
+        neighbours=neighbours,
+        max_rows_per_unit=max_rows_per_unit,
+    )
+    method = Method.of(test=test, clamp=clamp, threshold=threshold, release=release)
+    return Tuner.of(problem, method, Goal.of(advantage=advantage, alpha=alpha, beta=beta)).sample_size()
+
+
+def min_epsilon(
+    null: Any,
+    alternative: Any,
+    *,
+    n: int,
+    advantage: float | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    test: str = "tight",
+    clamp: str | tuple[Number, Number] | None = None,
+    threshold: Number | None = None,
+    neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
+    release: str = "statistic",
+) -> float:
+    """The strongest privacy at which n records suffice: the smallest epsilon, rounded up to four digits.
+
+    Args:
+        n: number of records there are, which is public.
+        advantage, alpha, beta: as for :func:`privatest.sample_size`.
+        null, alternative, test, clamp, threshold, neighbours, max_rows_per_unit, release: as for
+            :func:`privatest.design`.
+    """
+    n = numbers.positive_integer(n=n)
+    goal = Goal.of(advantage=advantage, alpha=alpha, beta=beta)
+    method = Method.of(test=test, clamp=clamp, threshold=threshold, release=release)
+    numbers.choice([kind for kind in KINDS if kind in PRIVATE_KINDS], test=test)
+    problem = Problem.of(null, alternative, epsilon=1, neighbours=neighbours, max_rows_per_unit=max_rows_per_unit)
+    tuner = Tuner.of(problem, method, goal)
+
+    def reaches(epsilon: float, clamp: ChosenClamp | None = None) -> bool:
+        return tuner.at_epsilon(epsilon, clamp).margin(n) >= 0
+
+    if not reaches(LARGEST_EPSILON):
+        raise Infeasible(
+            f"n={n} records do not reach {goal} at any epsilon: without privacy they would not suffice either. "
+            f"Use sample_size(...) to see how many are needed."
+        )
+    epsilon = LARGEST_EPSILON
+    # The clamp is tuned for a guess, the epsilon is found for that clamp, and so on.
+    for guess in each("the smallest epsilon", (1.0, None, None)):
+        fixed = tuner.at_epsilon(guess or epsilon).clamp_for(n) if method.clamp == "tuned" else None
+        epsilon = _smallest(partial(reaches, clamp=fixed), epsilon)
+        if fixed is None:
+            break
+    rounded, quantum = _four_digits(epsilon)
+    while not reaches(float(rounded)):
+        rounded += quantum
+    # A rival that misses the goal with one less in the last digit has no smaller epsilon: most are tried only once.
+    for rival in tuner.at_epsilon(float(rounded)).rivals(n):
+
+        def reaches_too(epsilon: float, rival: Tuner = rival) -> bool:
+            return rival.at_epsilon(epsilon).own_margin(n) >= 0
+
+        less = float(rounded - quantum)
+        if less > 0 and reaches_too(less):
+            rounded, quantum = _four_digits(_smallest(reaches_too, less))
+    return float(rounded)
+
+
+def _four_digits(epsilon: float) -> tuple[Decimal, Decimal]:
+    """Epsilon rounded up to four digits, and one unit of the last digit."""
+    digits = Decimal(repr(epsilon))
+    quantum = Decimal(1).scaleb(digits.adjusted() - 3)
+    return digits.quantize(quantum, rounding=ROUND_CEILING), quantum
+
+
+def _smallest(reaches: Callable[[float], bool], start: float) -> float:
+    """The smallest epsilon that reaches the goal, or at most one part in 10^5 more; ``start`` is a first guess."""
+    high = start if reaches(start) else LARGEST_EPSILON
+    return root(reaches, 0.0, high, relative=1e-5, absolute=SMALLEST_EPSILON)[1]
