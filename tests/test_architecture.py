@@ -64,6 +64,7 @@ PUBLIC_ONLY = {"cli", "integrations", "studio"}  # `import privatest` and `from 
 # What they open besides: the report and the studio have no place among the package's functions.
 PUBLIC_PAGES = {"cli": {"report", "studio"}, "studio": {"report"}}
 FOLDERS = MAY_IMPORT.keys() | PUBLIC_ONLY
+FACES = {"__init__.py", "data.py"}  # of the package: modules beside the folders that show what folders define
 NO_NOUNS = {"utils", "util", "common", "helpers", "misc"}
 
 RANDOMNESS = Path("privacy/randomness.py")
@@ -134,7 +135,7 @@ def imports(where: Path, tree: ast.Module, root: Path) -> Iterator[str]:
         elif own is None:
             if where.name == "__main__.py" and target == "cli":
                 continue
-            if target is not None and (where.name != "__init__.py" or target in PUBLIC_ONLY):
+            if target is not None and (where.name not in FACES or target in PUBLIC_ONLY):
                 yield f"imports {'.'.join(parts)}; a root module knows root modules only"
         elif len(parts) == 1:
             yield "imports the whole package; name the folder or module it needs"

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from privatest import data as data
     from privatest import errors as errors
     from privatest import theory as theory
     from privatest.bounds import HistogramTest as HistogramTest
@@ -184,8 +185,8 @@ _HOMES = {
     "zcdp": "privacy",
 }
 
-# Reached as a whole: pt.errors.BudgetExceeded, pt.theory.coupling.
-_ROOMS = ("errors", "theory")
+# Reached as a whole: pt.data.read_as, pt.errors.BudgetExceeded, pt.theory.coupling.
+_ROOMS = ("data", "errors", "theory")
 
 __all__ = ["__version__", *sorted([*_HOMES, *_ROOMS])]
 

@@ -358,8 +358,7 @@ READERS = {
 OPENS = {"open", "read_bytes", "stdin", "memmap", "urlopen"}
 """How files are opened without a library; of ``Path.read_text`` it is ``read_bytes`` that is used."""
 FILES = {
-    "engines/files.py": "records: CSV files, see above",
-    "engines/files.py": "records: the first bytes of Feather files, inside `structure` and `rows`",
+    "engines/files.py": "records: CSV files and the first bytes of Feather files, inside `structure` and `rows`",
     "line_files.py": "records: lines of `monitor` and `sequential`, bytes still, which `LineRecords` are asked about",
     "cli/commands.py": "records: lines of standard input, as above",
     "streams/state.py": "no records: a stream's own state",
@@ -367,10 +366,9 @@ FILES = {
     "cli/output.py": "no records: documents (--design, --problem) that were named as such; what is written",
     "cli/options.py": "no records: whether an output may be written over",
     "report/page.py": "no records: writes",
-    "studio/app.py": "no records: the page's own files",
+    "studio/app.py": "no records: the page's own files, and the browser's start",
     "studio/lanes.py": "no records: questions from the studio to its process",
     "studio/runs.py": "no records: writes what was uploaded, as it comes",
-    "studio/app.py": "no records: the browser's start",
     "studio/worker.py": "no records: questions from the studio to its process",
 }
 """All modules that open files by themselves."""
