@@ -79,7 +79,7 @@ GROUPS = {
         "pure approx tv gdp zcdp renyi kl as_notion notions verify_privacy Verification adaptive_level AdaptiveLevel "
         "Ledger",
     ),
-    "data": ("Data and waiting", "read_as read_lines open_once count_records column_names progress"),
+    "data": ("Data and waiting", "data read_as read_lines open_once count_records column_names progress"),
     "theory": ("The paper's objects", "decompose Decomposition sample_complexity SampleComplexity theory"),
     "errors": ("Errors", "errors"),
 }

@@ -64,7 +64,7 @@ PUBLIC_ONLY = {"cli", "integrations", "studio"}  # `import privatest` and `from 
 # What they open besides: the report and the studio have no place among the package's functions.
 PUBLIC_PAGES = {"cli": {"report", "studio"}, "studio": {"report"}}
 FOLDERS = MAY_IMPORT.keys() | PUBLIC_ONLY
-FACES = {"__init__.py", "notions.py"}
+FACES = {"__init__.py", "data.py", "notions.py", "results.py"}
 """The public modules, which show what the folders hold. They are thin, and may be named as the file that they show."""
 NO_NOUNS = {"utils", "util", "common", "helpers", "misc"}
 

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from privatest import data as data
     from privatest import errors as errors
     from privatest import notions as notions
     from privatest import theory as theory
@@ -185,8 +186,8 @@ _HOMES = {
     "zcdp": "notions",
 }
 
-# Reached as a whole: pt.errors.BudgetExceeded, pt.theory.coupling.
-_ROOMS = ("errors", "notions", "theory")
+# Reached as a whole: pt.data.read_as, pt.errors.BudgetExceeded, pt.theory.coupling.
+_ROOMS = ("data", "errors", "notions", "theory")
 
 __all__ = ["__version__", *sorted([*_HOMES, *_ROOMS])]
 

@@ -20,7 +20,7 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.engines import files as csv_files
+from privatest.engines.records import OneReading
 from privatest.errors import InvalidData
 from privatest.estimates.estimate import Location
 from privatest.hypotheses import make_pair
@@ -88,12 +88,6 @@ class File:
         self._write(table(rows), self.path)
 
 
-@pytest.fixture(autouse=True)
-def not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of files too large to be held in memory."""
-    monkeypatch.setattr(csv_files, "HELD", 0)
-
-
 def outcome(ask: Callable[[Any], Any], records: Any) -> Any:
     """What is answered, or None where that is refused."""
     try:
@@ -147,6 +141,6 @@ def test_the_second_of_two_steps_sees_the_records_of_the_first(
 
 
 def test_the_check_would_find_a_sum_of_other_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines.protocol.OneReading, "_agree", lambda *_: None)
+    monkeypatch.setattr(OneReading, "_agree", lambda *_: None)
     with pytest.raises(AssertionError):
         test_a_second_reading_is_refused_or_says_what_the_first_one_saw("CSV", "plain", tmp_path)

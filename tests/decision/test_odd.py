@@ -147,7 +147,6 @@ def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     readings: list[int] = []
     plain = csv_files._quick
     monkeypatch.setattr(csv_files, "_quick", lambda *words: [readings.append(1), plain(*words)][1])
-    monkeypatch.setattr(csv_files, "HELD", 0)
     test = pt.design(*NORMAL, epsilon=1, n=120)
     test.run(tmp_path / "a.csv", column="x", odd_epsilon=0.5)
     assert len(readings) == 1

@@ -18,7 +18,7 @@ import pytest
 from privatest import engines
 from privatest.engines import arrays
 from privatest.engines import arrays as frames
-from privatest.engines.arrays import ArrayRecords, DictionaryRecords, column_of
+from privatest.engines.arrays import ArrayRecords, CodedRecords, column_of
 from privatest.errors import InvalidData
 from tests.engines.catalogue import NUMERIC, SCORES, by_hand
 
@@ -92,7 +92,7 @@ def test_an_error_in_one_piece_stops_the_others(monkeypatch: pytest.MonkeyPatch)
 def test_text_is_looked_up_once_for_each_distinct_one() -> None:
     score = SCORES["text labels"].score
     found = column_of(pa.array(["a", "b", None, "a", "zzz", ""]))
-    assert isinstance(found, DictionaryRecords)
+    assert isinstance(found, CodedRecords)
     assert len(found.distinct) == 4
     assert found.series(score).tolist() == [by_hand(score, [x]) for x in ("a", "b", None, "a", "zzz", "")]
     assert found.part(1, 3).count() == 2

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import gzip
-import io
 import math
 import os
 import subprocess
@@ -442,89 +439,16 @@ def test_a_header_without_an_end_is_refused(tmp_path: Path) -> None:
         engines.open_source(written(tmp_path, 'x,"y\n' + "1,2\n" * 2_500_000), column="x")
 
 
-OPENS = """
-import os, sys
-path, opens = sys.argv[1], []
-
-def hook(event, arguments):
-    if event == "open" and arguments[0] == path:
-        opens.append(path)
-
-sys.addaudithook(hook)
-
-def count(name):
-    print(name, len(opens))
-    opens.clear()
-
-import privatest as pt
-pair = {"null": "normal(0, 1)", "alternative": "normal(1, 1)"}
-made = pt.design(**pair, epsilon=1, n=100)
-made.run(path, column="x"); count("run")
-made.run(path, column="x", unit="who"); count("unit")
-pt.goodness_of_fit(path, "normal(0, 1)", distance=0.3, epsilon=1, column="x"); count("fit")
-pt.detect_change(path, **pair, epsilon=1, column="x", order="day"); count("change")
-data = pt.open_once(path)
-pt.design(**pair, epsilon=1, n=pt.count_records(data, column="x")).run(data, column="x"); count("once")
-from privatest.cli.commands import run
-words = ["test", path, "--column", "x", "--null", "normal(0,1)", "--alternative", "normal(1,1)", "--epsilon", "1"]
-assert run([*words, "--json"]) == 0; count("cli")
-paid = ["--ledger", sys.argv[2], "--dataset", "a", "--request", "b", "--json"]
-pt.Ledger(sys.argv[2]).grant("a", epsilon=1, covers=path, unit="who")
-assert run([*words, "--unit", "who", *paid]) == 0; count("ledger")
-"""
-
-
-@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
-def test_a_file_is_opened_once(ending: str, tmp_path: Path) -> None:
-    """By every question, also where the number of records is not known before; on the command line too."""
-    text = ("x,who,day\n" + "".join(f"{row / 50},{row},{row}\n" for row in range(100))).encode()
-    path = written(tmp_path, gzip.compress(text) if ending == "csv.gz" else text, f"a.{ending}")
-    out, _ = alone(OPENS, path, tmp_path / "ledger")
-    counted = dict(line.split() for line in out.splitlines() if not line.startswith(("{", " ", "}")))
-    assert counted == dict.fromkeys(("run", "unit", "fit", "change", "once", "cli", "ledger"), "1")
-
-
-def test_no_byte_of_a_file_is_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written(tmp_path, "x,y\n" + "0.5,1\n" * 50_000)
-    read: list[int] = []
-
-    class Watched(io.FileIO):
-        def read(self, size: int = -1) -> bytes:  # type: ignore[override]
-            found = super().read(size) or b""
-            read.append(len(found))
-            return found
-
-    monkeypatch.setattr(csv_files, "open", lambda name, _mode: Watched(name), raising=False)
+def test_a_file_whose_first_line_changed_is_refused(tmp_path: Path) -> None:
+    """Columns are found by their places: behind another first line they would be others."""
+    path = written(tmp_path, "x,y\n1,2\n")
     records = engines.open_source(path, column="x")
-    assert 0 < sum(read) < path.stat().st_size
-    records.check(SCORE)
-    assert records.count() == 50_000
-    assert records.total(SCORE) == int(records.series(SCORE).sum()) == sum(scores([0.5])) * 50_000
-    assert records.count() == 50_000
-    assert sum(records.block_totals(SCORE, 1_000)) == records.total(SCORE)
-    assert sum(read) == path.stat().st_size
-
-
-def test_large_and_many_files_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_files, "HELD", 100)
-    monkeypatch.setattr(csv_files, "MOST_OPEN", 2)
-    for count in (1, 2, 3):
-        files = [written(tmp_path, f"x\n{number}\n" * 20, f"{number}.csv") for number in range(count)]
-        records = engines.open_source(files, column="x")
-        values = [value for number in range(count) for value in [number, *[math.nan, number] * 19]]
-        for _ in range(2):
-            assert records.series(SCORE).tolist() == scores(values)
-        assert records.total(SCORE) == sum(scores(values))
-
-
-def test_a_file_that_was_opened_and_not_read_is_closed(tmp_path: Path) -> None:
-    files = [written(tmp_path, "x\n1\n", f"{number}.csv") for number in range(3)]
-    before = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
-    records = engines.open_source(files, column="x")
-    records.check(SCORE)
-    del records
-    gc.collect()
-    assert (set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()) == before
+    assert records.series(SCORE).tolist() == scores([1])
+    written(tmp_path, "y,x\n1,2\n")
+    with pytest.raises(
+        InvalidData, match=r"changed while they were read: the first line of .*data.csv' is another one"
+    ):
+        records.series(SCORE)
 
 
 def test_rows_of_too_many_fields_end_where_they_do_without_a_limit() -> None:

@@ -36,10 +36,8 @@ FAR = [-6e15, -4.6e15, -(2.0**52) - 1, -(2.0**53), -9e15, -1e16, -1e300, 6e15, 2
 def test_every_number_by_itself(score: Score, x: float) -> None:
     one = np.array([float(x)])
     expected = int(score.table[score.cells.index(one)[0]])
-    assert kernels.total_of(score)(one) == expected
-    out = np.empty(1, dtype=np.int64)
-    kernels.scores_of(score)(one, out)
-    assert out.tolist() == [expected]
+    assert kernels.Kernel(score).total(one) == expected
+    assert kernels.Kernel(score).scores(one).tolist() == [expected]
 
 
 @pytest.mark.parametrize("low", [-math.inf, -1.0])
@@ -53,7 +51,7 @@ def test_the_ends_of_a_support_and_an_ulp_beyond(kind: str, low: float, high: fl
     for x in (-1.0, np.nextafter(-1.0, -2), 9.5, np.nextafter(9.5, 10), math.inf, -math.inf, math.nan, 4.0):
         numbers = np.array([4.0, x, 4.0])
         expected = sum(score.table[cells.index(numbers)].tolist())
-        assert kernels.total_of(score)(numbers) == expected
+        assert kernels.Kernel(score).total(numbers) == expected
         inside = low <= x <= high and math.isfinite(x)
         assert (int(score.table[cells.index(numbers)[1]]) == 7) >= (not inside)
 

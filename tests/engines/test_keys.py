@@ -19,7 +19,6 @@ import pytest
 
 from privatest import engines
 from privatest.engines.keys import keys_at, keys_of_array, keys_of_objects, plain_key, plain_time, ranks
-from privatest.engines.sql import PostgresColumns
 from tests.engines.warehouses import SPARK, WAREHOUSES, new_table
 
 DAY = datetime.date(2009, 3, 1)
@@ -142,14 +141,6 @@ def test_postgresql_tells_what_python_has_not() -> None:
         records: Any = engines.open_source(address, column="x", order=order)
         assert records.tells_order
         assert records.order_values(range(5)) == values, order
-
-
-def test_a_text_that_only_sorts_as_the_column_does_is_not_told() -> None:
-    def columns(encoding: str) -> PostgresColumns:
-        return PostgresColumns(None, None, "t", {"word": ("text", None, None), "day": ("date", None, None)}, encoding)
-
-    assert [columns(encoding).keeps_text("word") for encoding in ("UTF8", "LATIN1", "LATIN2")] == [True, True, False]
-    assert columns("LATIN2").keeps_text("day")
 
 
 def test_texts_that_look_like_numbers_are_texts_where_the_column_has_a_type() -> None:

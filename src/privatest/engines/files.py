@@ -1,44 +1,35 @@
-"""Which files and which of their columns are meant, and errors about a file that quote nothing of what is in it.
-
-CSV files, plain or compressed: every field is text until a score asks for numbers, so no record decides a type.
-
-A row with too few or too many fields is one odd record at its place; it neither stops the reading nor vanishes. No
-row does: past the first line, which names the columns, any bytes are rows.
-
-Fields are bytes without a type, of CSV files or one a line: the score says whether they are to be numbers or texts.
-
-Two ways lead over the rows of a file. Arrow's is quick, but it stops at a row longer than its block (a quote that is
-never closed makes one of all rows that follow), and at bytes that are no UTF-8. So it is given ``Utf8``, which has no
-such bytes, and where it stops, ``csv_rows`` reads on by the same rules, slowly.
-
-Nothing in a row makes the reading fail, and memory is bounded. One rule reads numbers: white space around them apart,
-``[+-]digits[.digits][e[+-]digits]`` in ASCII, or ``true`` and ``false`` in any case. Everything else is odd, whatever
-the records around it are.
-
-Records in Parquet, Feather and CSV files: structure is read when they are opened, rows when they are summed.
+"""Records in Parquet, Feather and CSV files: structure is read when they are opened, rows when they are summed.
 
 Of Parquet files the footers say what there is, and row groups are read in parallel, the needed columns only. Of Feather
-and Arrow files record batches are read one at a time. CSV files have a module of their own.
+and Arrow files record batches are read one at a time. No error about a file quotes anything that is in it.
+
+Fields of CSV files, and lines that are a field each, are bytes without a type: the score says whether they are to be
+numbers or texts, so that no record decides how another one is read. One rule reads numbers: white space around them
+apart, ``[+-]digits[.digits][e[+-]digits]`` in ASCII, or ``true`` and ``false`` in any case. Everything else is odd.
+
+Past the first line, which names the columns, any bytes are rows, and none of them makes the reading fail: whether it
+fails would tell of a record. A row with too few or too many fields is one odd record at its place. Arrow parses the
+rows. It stops at a row longer than its block (such as a quote that is never closed makes of all rows that follow) and
+fails at bytes that are no UTF-8. So it reads through :class:`Utf8`, which replaces such bytes, and where it stops,
+:func:`csv_rows` reads on by the same rules, slowly.
 """
 
 from __future__ import annotations
 
 import codecs
 import glob
-import itertools
 import math
 import os
 import re
 import sys
-import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,10 +39,9 @@ from privatest.engines.arrays import (
     SLICE,
     ArrayRecords,
     Progress,
+    ReadRows,
     RowPart,
-    RowRun,
     RowStream,
-    StreamRecords,
     arrow_kind,
     as_numpy,
     column_of,
@@ -59,9 +49,9 @@ from privatest.engines.arrays import (
     key_kind,
     keys_of,
 )
-from privatest.engines.keys import DECIMAL, Keys
-from privatest.engines.records import Column, Records, each_guarded, guarded
-from privatest.engines.units import OrderedRecords, UnitRecords
+from privatest.engines.keys import DECIMAL, ColumnNames, Keys, Selection
+from privatest.engines.records import Column, Records, changed, each_guarded, guarded
+from privatest.engines.units import records_of
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.numbers import suggestion
 from privatest.scores import Cells, LabelCells, Score
@@ -70,7 +60,7 @@ ENDINGS = ", ".join(ending for endings in FORMATS.values() for ending in endings
 
 
 def as_paths(source: Any) -> list[str] | None:
-    """The paths a source stands for, or None if it is not about files. Texts in a list are labels, not paths."""
+    """The paths that a source names, or None if it names no files. Texts in a list are labels, not paths."""
     if isinstance(source, os.PathLike):
         named = os.fspath(source)
         return [os.fsdecode(named)]
@@ -86,14 +76,19 @@ def as_paths(source: Any) -> list[str] | None:
 
 
 def check_no_paths(records: Iterable[Any]) -> None:
-    """Refuse records that are names of files, each of them: a list of labels is none of existing files."""
-    some = False
+    """Raise InvalidData if all records are names of files that exist: they were meant as sources, not as labels."""
+
+    def names_a_file(one: Any) -> bool:
+        if issubclass(type(one), os.PathLike):
+            return True
+        return issubclass(type(one), str) and format_of(one) is not None and os.path.isfile(one)
+
+    several = False
     for one in records:
-        path = issubclass(type(one), os.PathLike)
-        if not path and not (isinstance(one, str) and format_of(one) is not None and os.path.isfile(one)):
+        if not names_a_file(one):
             return
-        some = True
-    if some:
+        several = True
+    if several:
         raise InvalidData(
             "The data are names of files, which would be taken for records. Pass a list of paths, [Path(name), ...], "
             "or the folder or pattern itself."
@@ -131,7 +126,7 @@ def _check_once(files: Sequence[str]) -> None:
 
 
 def file_identity(path: str) -> tuple[int, int] | str:
-    """What one file is known by, whatever links lead to it; a path that leads nowhere is known by its name."""
+    """An identity of the file, the same for all links to it; a path that leads nowhere is identified by its name."""
     try:
         found = os.stat(path)
     except OSError:
@@ -177,79 +172,16 @@ def _walk(folder: str) -> list[str]:
     return found
 
 
-def choose(
-    names: Sequence[str], column: Any, unit: Any, order: Any, where: str, *, group: Any = None, apart: bool = True
-) -> Wanted:
-    """The columns of the records, the unit, the order and the group, each known to be there exactly once.
-
-    Args:
-        apart: whether names are kept apart from rows. Those of a text file are its first line, which is a record where
-            somebody forgot to write them: no message may quote any of them.
-    """
-    keys = [None if name is None else _known(names, name, where, apart) for name in (unit, order, group)]
-    if column is None:
-        rest = [name for name in names if name not in keys]
-        if len(rest) != 1:
-            raise InvalidData(
-                f"{_first_bytes(where)}: {len(rest)} columns. Say which one holds the records: column=..."
-            )
-        column = rest[0]
-    found = _known(names, column, where, apart)
-    for word, key in zip(("unit", "order", "group"), keys, strict=True):
-        if key == found:
-            raise InvalidData(
-                f"{word}={key!r} is the column of the records too. Whose a record is, when it was made and which group "
-                "it is of must not depend on what it holds: name another column."
-            )
-    return Wanted(found, *keys)
-
-
-def _known(names: Sequence[str], name: Any, where: str, apart: bool) -> str:
-    times = list(names).count(str(name))
-    if times == 0 and not apart:
-        raise InvalidData(
-            f"No column {shown(name)} in the first line of {where}, which must name the columns. That line is not "
-            "shown here: in a file that lacks it, it is a record."
-        )
-    if times == 0:
-        raise InvalidData(f"No column {shown(name)} in {where}.{suggestion(str(name), names)}")
-    if times > 1:
-        raise InvalidData(f"{times} columns of {where} are called {shown(name)}. Rename all but one.")
-    return str(name)
-
-
-def _first_bytes(where: str) -> str:
-    return where[0].upper() + where[1:]
-
-
 Answer = TypeVar("Answer")
 
 
-class Wanted(NamedTuple):
-    """Names of the columns to read."""
-
-    records: str
-    unit: str | None = None
-    order: str | None = None
-    group: str | None = None
-
-    def names(self) -> list[str]:
-        """Each of them once."""
-        return list(dict.fromkeys(name for name in self if name is not None))
-
-    def part(self, batch: Any) -> RowPart:
-        """The columns of an Arrow batch."""
-        keys = [None if name is None else keys_of(batch.column(name)) for name in self[1:]]
-        return RowPart(column_of(batch.column(self.records)), *keys)
-
-
 def structure(path: str, form: str, ask: Callable[[], Answer]) -> Answer:
-    """What ``ask`` finds out about a file; what it raises becomes one line about the file."""
+    """Return what ``ask`` says about a file's structure; whatever it raises becomes one sentence about the file."""
     return guarded(lambda error: _problem(path, form, error), ask)
 
 
 def rows(path: str, form: str, parts: Iterator[Answer]) -> Iterator[Answer]:
-    """The parts of a file. Errors of the reader become one line about the file: its own words may quote a record."""
+    """Yield the parts of a file. What its reader raises, and may quote a record, becomes a sentence about the file."""
     return each_guarded(lambda error: _problem(path, form, error), lambda: parts)
 
 
@@ -262,16 +194,28 @@ def _problem(path: str, form: str, error: BaseException) -> str:
     return f"The file {path!r} cannot be read as {form} ({kind}). Is it cut short, or of another format?"
 
 
-def same_columns(wanted: Wanted, schemas: Sequence[tuple[str, Any]]) -> None:
-    """Refuse files whose columns differ in what they are read as; each schema is (file, Arrow schema)."""
+def row_part(batch: Any, wanted: ColumnNames) -> RowPart:
+    """The rows of an Arrow batch."""
+    keys = [None if name is None else keys_of(batch.column(name)) for name in wanted[1:]]
+    return RowPart(column_of(batch.column(wanted.record)), *keys)
+
+
+def same_columns(selection: Selection, schemas: Sequence[tuple[str, Any]]) -> ColumnNames:
+    """The columns to read. Raises InvalidData where two files have columns of other types; see ``selection.of``.
+
+    Args:
+        selection: what the user named.
+        schemas: each file and its Arrow schema.
+    """
     first, known = schemas[0]
-    arrow_kind(known.field(wanted.records).type, wanted.records)
+    wanted = selection.of(known.names, repr(first))
+    arrow_kind(known.field(wanted.record).type, wanted.record)
     for role, name in zip(wanted._fields[1:], wanted[1:], strict=True):
         if name is not None:
             key_kind(known.field(name).type, f"a column {role}")
     for path, schema in schemas[1:]:
-        choose(schema.names, *wanted[:3], repr(path), group=wanted.group)
-        for name in wanted.names():
+        replace(selection, column=wanted.record).of(schema.names, repr(path))
+        for name in wanted.distinct():
             ours, theirs = known.field(name).type, schema.field(name).type
             # Numbers of several widths are read alike; keys are compared, and must be of one type.
             alike = name not in wanted[1:] and arrow_kind(ours) == arrow_kind(theirs)
@@ -280,6 +224,7 @@ def same_columns(wanted: Wanted, schemas: Sequence[tuple[str, Any]]) -> None:
                     f"Column {name!r} is {ours} in {first!r} and {theirs} in {path!r}. "
                     "Pass files whose columns have one type."
                 )
+    return wanted
 
 
 def progress_bar(files: Sequence[str]) -> Callable[[], AbstractContextManager[Progress]]:
@@ -305,17 +250,16 @@ def progress_bar(files: Sequence[str]) -> Callable[[], AbstractContextManager[Pr
 
 
 def file_size(path: str) -> int:
-    """How many bytes a file has, 0 if it is gone."""
+    """Size of a file in bytes; 0 if it is gone."""
     try:
         return os.path.getsize(path)
     except OSError:
         return 0
 
 
-# A longer field (1 MiB) is read as a missing one, on either way.
+# A longer field (1 MiB) is read as a missing one, by Arrow and by csv_rows.
 LONGEST = 1 << 20
 Row = list[bytes | None]
-_BYTE_ORDER_MARK = codecs.BOM_UTF8
 _QUOTE, _RETURN, _NEWLINE = b'"\r\n'
 _START, _PLAIN, _QUOTED, _AFTER_QUOTE = range(4)
 
@@ -329,13 +273,14 @@ class Utf8:
     """
 
     def __init__(self, raw: Any, delimiter: str) -> None:
-        self._delimiter, self._last = delimiter.encode(), b""
-        self._raw, self._first, self._ended, self.closed = raw, True, False, False
-        self._cut = b""  # the start of a character that ends in the next block
-        self._held = b""  # checked, and not asked for yet
+        self._raw, self._delimiter, self.closed = raw, delimiter.encode(), False
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._first, self._ended = True, False
+        self._last = b""  # the last byte so far
+        self._held = b""  # repaired, and not read yet
 
     def read(self, size: int) -> bytes:
-        """So many bytes more, fewer only at the end or not to cut a carriage return from its newline.
+        """Return the next ``size`` bytes: fewer at the end, and not to cut a carriage return from its newline.
 
         Arrow drops a newline at the start of a block after such a cut, in quotes too, and takes a block of nothing else
         for the end of the file.
@@ -344,13 +289,12 @@ class Utf8:
         if size > 1 and self._held[size - 1 : size] == b"\r":
             self._fill(size + 1)
             size -= self._held[size : size + 1] == b"\n"
-        found, self._held = self._held[:size], self._held[size:]
-        return found
+        taken, self._held = self._held[:size], self._held[size:]
+        return taken
 
-    def _fill(self, size: int) -> None:
-        while len(self._held) < size and not self._ended:
-            more = self._more(size - len(self._held))
-            self._held = self._held + more if self._held else more
+    def put_back(self, data: bytes) -> None:
+        """Let these bytes be read again, before all others."""
+        self._held = data + self._held
 
     def readable(self) -> bool:
         return True
@@ -358,28 +302,22 @@ class Utf8:
     def close(self) -> None:
         self.closed = True
 
+    def _fill(self, size: int) -> None:
+        while len(self._held) < size and not self._ended:
+            more = self._more(size - len(self._held))
+            self._held = self._held + more if self._held else more
+
     def _more(self, size: int) -> bytes:
-        block = self._raw.read(size)
+        block: bytes = self._raw.read(size)
         self._ended = not block
-        found, self._cut = _repaired(self._cut + block if self._cut else block, self._ended)
-        if self._first and found:
-            found, self._first = found.removeprefix(_BYTE_ORDER_MARK), False
-        self._last = found[-1:] or self._last
-        return found + b"\n" if self._ended and self._last == self._delimiter else found
-
-
-def _repaired(block: bytes, last: bool) -> tuple[bytes, bytes]:
-    """The block in UTF-8, and what is left of it for the next one."""
-    if block.isascii():
-        return block, b""
-    try:
-        used = codecs.utf_8_decode(block, "strict", last)[1]
-        return block[:used], block[used:]
-    except UnicodeDecodeError:
-        text, used = codecs.utf_8_decode(block, "surrogateescape", last)
-    # Each bad byte b is U+DC00 + b now, in bytes ED B2 or ED B3 and one more, which text does not have otherwise.
-    odd = text.encode("utf-8", "surrogatepass")
-    return odd.replace(b"\xed\xb2", b"\xf4\x8f\xbe").replace(b"\xed\xb3", b"\xf4\x8f\xbf"), block[used:]
+        if not block.isascii() or self._decoder.getstate()[0]:
+            # A bad byte b becomes U+DC00 + b first, in bytes ED B2 or ED B3 and one more, which no text has.
+            block = self._decoder.decode(block, self._ended).encode("utf-8", "surrogatepass")
+            block = block.replace(b"\xed\xb2", b"\xf4\x8f\xbe").replace(b"\xed\xb3", b"\xf4\x8f\xbf")
+        if self._first and block:
+            block, self._first = block.removeprefix(codecs.BOM_UTF8), False
+        self._last = block[-1:] or self._last
+        return block + b"\n" if self._ended and self._last == self._delimiter else block
 
 
 def csv_rows(
@@ -483,7 +421,7 @@ class FieldRecords(Column):
     def index(self, cells: Cells) -> npt.NDArray[np.intp]:
         if not _reads_texts(cells):
             return self.numbers().index(cells)
-        codes, distinct = _encoded(self.values)
+        codes, distinct = self.encoded()
         known = np.array([_label_cell(field, cells) for field in distinct] + [cells.count], dtype=np.intp)
         return known[codes]
 
@@ -494,11 +432,13 @@ class FieldRecords(Column):
         return super().total(score) if isinstance(score.cells, LabelCells) else self.numbers().total(score)
 
     def encoded(self) -> tuple[npt.NDArray[np.int64], list[bytes]]:
-        """Positions among the distinct fields, -1 for missing ones; and these."""
-        return _encoded(self.values)
+        """Each field as its position among the distinct ones, -1 for a missing one; and the distinct fields."""
+        encoded = self.values.dictionary_encode()
+        codes = encoded.indices.cast(import_arrow("A CSV file").int64())
+        return as_numpy(codes, -1), encoded.dictionary.to_pylist()
 
     def numbers(self) -> ArrayRecords:
-        """The fields as numbers, NaN for what is none."""
+        """The fields as numbers; NaN for a field that is none."""
         pa = import_arrow("A CSV file")
         try:
             # All of them numbers: what Arrow accepts, the rule accepts, but for nan and inf, which are odd either way.
@@ -521,7 +461,7 @@ class FieldRecords(Column):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LineFields:
-    """Fields that came one a line, None for an empty one; what :func:`read_lines` gives."""
+    """Lines that are a field each, None for an empty one: the result of :func:`read_lines`."""
 
     fields: Sequence[bytes | None]
 
@@ -571,7 +511,7 @@ def line_keys(lines: LineFields) -> Keys:
 
 
 def read_lines(lines: Iterable[bytes | str], *, table: bool = False) -> LineFields | CsvLines:
-    """Lines as a source of records, one each, read as the fields of a CSV file are: the distributions say what is due.
+    """Return lines as a source of records: each line is one record, read by the rules of a field of a CSV file.
 
     Ends of lines are left off, and quotes around a field. A line that makes no sense is an odd record, no error.
 
@@ -607,7 +547,7 @@ def _field(line: bytes | str) -> bytes | None:
 
 @dataclass(frozen=True, eq=False)
 class LineRecords(Column):
-    """The same records as :class:`FieldRecords`, without Arrow."""
+    """Fields as records, without Arrow: the same cells as those of :class:`FieldRecords`."""
 
     values: Sequence[bytes | None] = field(repr=False)
 
@@ -629,7 +569,7 @@ def _reads_texts(cells: Cells) -> TypeGuard[LabelCells]:
 
 
 def field_number(field: bytes | None) -> float:
-    """The number a field stands for; NaN, that is, odd, for anything else.
+    """The number that a field is written as; NaN, which is odd, for anything else.
 
     >>> field_number(b" 1.5e3"), field_number(b"TRUE"), field_number(b"1_000"), field_number(b"")
     (1500.0, 1.0, nan, nan)
@@ -643,7 +583,7 @@ def field_number(field: bytes | None) -> float:
 
 
 def _label_cell(field: bytes | None, cells: LabelCells) -> int:
-    """A text label of exactly this text; or else a number that is a label."""
+    """The cell of the label that is exactly this text, or else of the label that is this number."""
     if field is None:
         return cells.count
     try:
@@ -657,79 +597,61 @@ def _label_cell(field: bytes | None, cells: LabelCells) -> int:
 
 
 def field_keys(values: Any) -> Keys:
-    """Fields as keys: their exact bytes."""
-    codes, distinct = _encoded(values)
+    """An Arrow array of fields as keys: their exact bytes."""
+    codes, distinct = FieldRecords(values).encoded()
     return Keys(np.maximum(codes, 0), codes >= 0, distinct, loose=True)
 
 
-def _encoded(values: Any) -> tuple[npt.NDArray[np.int64], list[bytes]]:
-    """Positions among the distinct fields, -1 for missing ones."""
-    pa = import_arrow("A CSV file")
-    encoded = values.dictionary_encode()
-    return as_numpy(encoded.indices.cast(pa.int64()), -1), encoded.dictionary.to_pylist()
-
-
-# Bytes that Arrow parses at once; it cannot parse rows that are longer. Of the first line, the most there may be.
+# Bytes that Arrow parses at once; it cannot parse a row that is longer. No first line may be longer either.
 BLOCK = 1 << 23
-# Bytes of the wanted columns, of all files of a source together, that are held in memory once they were read.
-HELD = 1 << 24
+# Bytes that csv_rows is given at once.
+BYTES = 1 << 16
 # Names of columns are shorter than this; so many rows are looked at to see whether the first line is one of them.
 LONGEST_NAME = 100
 LOOKED_AT = 100
-# So many files stay open between their first line and their rows; of more, each is opened twice.
-MOST_OPEN = 64
 # Rows that are read one by one are handed on in this number.
 ROWS = 1 << 14
 
 
-def csv_stream(
-    files: Sequence[str], choose: Callable[[Sequence[str], str], Wanted], delimiter: str | None = None
-) -> RowStream:
-    """The rows of the files; only their first lines are read now, and the files stay open for the rest."""
+def csv_stream(files: Sequence[str], selection: Selection, delimiter: str | None = None) -> RowStream:
+    """The rows of the files; only their first lines are read now."""
     pa = import_arrow("A CSV file")
-    keep_open = len(files) <= MOST_OPEN
-    opened = [CsvFile(path, HELD // len(files), keep_open=keep_open, delimiter=delimiter) for path in files]
-    wanted = choose(opened[0].names, repr(files[0]))
+    opened = [CsvFile(path, delimiter) for path in files]
+    wanted = selection.of(opened[0].names, repr(files[0]), apart=False)
     for file in opened[1:]:
         # The names are not quoted: in a file that lacks them they are a record.
-        if any(file.names.count(name) != 1 for name in wanted.names()):
+        if any(file.names.count(name) != 1 for name in wanted.distinct()):
             raise InvalidData(
                 f"The first line of {file.path!r} does not name the columns that are read of {files[0]!r}, each once. "
                 "Pass files whose first lines name the same columns."
             )
-    pieces = [RowRun(partial(file.parts, wanted)) for file in opened]
-    return RowStream(pieces, FieldRecords(pa.nulls(0, pa.binary())), bar=progress_bar(files))
+    runs = [partial(file.parts, wanted) for file in opened]
+    return RowStream(runs, FieldRecords(pa.nulls(0, pa.binary())), bar=progress_bar(files))
 
 
 class CsvFile:
-    """One file: its first line is read when it is made, its rows when they are asked for.
-
-    Guarantees: the first time, the rows are read from the opening and behind the bytes that the first line was read
-    with: one open, each byte once. Rows of at most ``most_held`` bytes are held and never read again.
+    """One CSV file, whose first line is read now; rows are read behind the same first line only.
 
     Attributes:
         path: where it lies.
-        names: of its columns.
+        names: the names of its columns.
     """
 
-    def __init__(self, path: str, most_held: int, *, keep_open: bool, delimiter: str | None = None) -> None:
-        self.path, self._most_held = path, most_held
-        self._delimiter = delimiter or _delimiter(path)
-        self._held: list[list[Any]] | None = None
-        self._raw: _RawFile | None = None
-        self.names: list[str] = structure(path, "CSV", lambda: self._first_line(keep_open))
+    def __init__(self, path: str, delimiter: str | None = None) -> None:
+        self.path = path
+        self._delimiter = delimiter or ("\t" if ".tsv" in os.path.basename(path).lower() else ",")
+        self.names = structure(path, "CSV", self._read_names)
 
-    def parts(self, wanted: Wanted, progress: Progress) -> Iterator[RowPart]:
+    def parts(self, wanted: ColumnNames, progress: Progress) -> Iterator[RowPart]:
         """The rows of the wanted columns, some at a time, in order."""
-        if self._held is None:
-            yield from rows(self.path, "CSV", self._read(wanted, progress))
-        else:
-            progress(file_size(self.path))
-            yield from (_part(columns, wanted) for columns in self._held)
+        return rows(self.path, "CSV", self._parts(wanted, progress))
 
     def starts_with_a_row(self) -> bool:
-        """Whether the first line looks like a row, and no names: one is empty, is there twice, starts as a number or a
-        date does, or stands below itself in the first rows."""
+        """Whether the first line looks like a row rather than names.
+
+        It does if a field of it is empty, is there twice, starts as a number or a date does, or is what one of the
+        first rows has in the same column.
+        """
         names = [name.strip() for name in self.names]
         odd = [
             not name or len(name) > LONGEST_NAME or name[0] in "0123456789+-." or not name.isprintable()
@@ -738,141 +660,83 @@ class CsvFile:
         known = [not math.isnan(field_number(name.encode())) for name in names]  # also a truth, which is a number here
         if any(odd) or any(known) or len(set(names)) < len(names):
             return True
-        raw = _RawFile(self.path, self._delimiter)
-        try:
-            with raw.text() as text:
-                below = itertools.islice(csv_rows(_start(text, self.path), self._delimiter), 1, 1 + LOOKED_AT)
-                return any(
-                    name == (field or b"").decode(errors="replace").strip()
-                    for row in below
-                    for name, field in zip(names, row, strict=False)
-                )
-        finally:
-            raw.shut()
-
-    def _first_line(self, keep_open: bool) -> list[str]:
-        raw = _RawFile(self.path, self._delimiter)
-        try:
-            with raw.text() as text:
-                first = next(csv_rows(_start(text, self.path), self._delimiter), [])
-            if not first or (len(first) == 1 and first[0] and not first[0].strip()):
-                raise InvalidData(f"The file {self.path!r} is empty: its first line must name the columns.")
-        except BaseException:
-            raw.shut()
-            raise
-        if keep_open:
-            self._raw = raw
-            weakref.finalize(self, raw.shut)
-        else:
-            raw.shut()
-        return [(name or b"").decode() for name in first]
-
-    def _read(self, wanted: Wanted, progress: Progress) -> Iterator[RowPart]:
-        raw, self._raw = self._raw or _RawFile(self.path, self._delimiter), None
-        held: list[list[Any]] | None = []
-        size = 0
-        try:
-            for columns in self._columns(raw, wanted, progress):
-                size += sum(column.nbytes for column in columns)
-                if size > self._most_held:
-                    held = None
-                elif held is not None:
-                    held.append(columns)
-                yield _part(columns, wanted)
-        finally:
-            raw.shut()
-        self._held = held
-
-    def _columns(self, raw: _RawFile, wanted: Wanted, progress: Progress) -> Iterator[list[Any]]:
-        import pyarrow as pa  # an extra
-
-        places, width, done = [self.names.index(name) for name in wanted.names()], len(self.names), 0
-        try:
-            with raw.text(progress) as text:
-                for columns in _quick(text, self._delimiter, places, width):
-                    done += len(columns[0])
-                    yield columns
-            return
-        except pa.ArrowInvalid:
-            pass  # A row too long for Arrow: it and all after it are read one by one.
-        with raw.text(progress) as text:
-            yield from _one_by_one(text, self._delimiter, places, width, done)
-
-
-class _RawFile:
-    """A file that is open. Its first text keeps the bytes that were read for it; the second one starts with these."""
-
-    def __init__(self, path: str, delimiter: str) -> None:
-        self._delimiter = delimiter
-        self.path, self._file, self.closed = path, open(path, "rb"), False  # noqa: SIM115 - closed by shut()
-        self._first: list[bytes] | None = None  # what was read for the first text, until the second one starts
-        self._ahead = b""  # of that, what is to be read again
-        self._place = self._told = 0
-        self._progress: Progress = lambda _amount: None
+        with self._text() as (_, text):
+            below = islice(csv_rows(_blocks(text, BLOCK), self._delimiter), 1, 1 + LOOKED_AT)
+            return any(
+                name == (field or b"").decode(errors="replace").strip()
+                for row in below
+                for name, field in zip(names, row, strict=False)
+            )
 
     @contextmanager
-    def text(self, progress: Progress | None = None) -> Iterator[Utf8]:
-        """The text from its first byte on, decompressed as the file's name says."""
+    def _text(self) -> Iterator[tuple[Any, Utf8]]:
+        """The open file; and its text from the first byte on, decompressed as the file's name says."""
         import pyarrow as pa  # an extra
 
-        if self._first is None and progress is None:
-            self._first = []
-        elif self._first is not None:
-            self._ahead, self._first = b"".join(self._first), None
-        else:
-            self._ahead = b""
-            self._file.seek(0)
-        self._place, self.closed = 0, False
-        self._progress = progress or self._progress
-        delimiter = self._delimiter
-        compression = pa.Codec.detect(self.path).name if not self.path.lower().endswith((".csv", ".tsv")) else None
-        if compression is None:
-            yield Utf8(self, delimiter)
-            return
-        with pa.input_stream(self, compression=compression) as file:
-            yield Utf8(file, delimiter)
+        plain = self.path.lower().endswith((".csv", ".tsv"))
+        with open(self.path, "rb") as raw:
+            file = raw if plain else pa.input_stream(raw, compression=pa.Codec.detect(self.path).name)
+            yield raw, Utf8(file, self._delimiter)
 
-    def read(self, size: int = -1) -> bytes:
-        found: bytes
-        if self._ahead:
-            size = len(self._ahead) if size < 0 else size
-            found, self._ahead = self._ahead[:size], self._ahead[size:]
-        else:
-            found = self._file.read(size)
-        if self._first is not None:
-            self._first.append(found)
-            return found
-        self._place += len(found)
-        if self._place > self._told:  # bytes that are read again are told of once
-            self._progress(self._place - self._told)
-            self._told = self._place
-        return found
+    def _read_names(self) -> list[str]:
+        with self._text() as (_, text):
+            names = self._names_of(text)
+        if not names or (len(names) == 1 and names[0] and not names[0].strip()):
+            raise InvalidData(f"The file {self.path!r} is empty: its first line must name the columns.")
+        return names
 
-    def readable(self) -> bool:
-        return True
+    def _names_of(self, text: Utf8) -> list[str]:
+        """The fields of the first line, which can be read again."""
+        blocks: list[bytes] = []
 
-    def close(self) -> None:
-        """What Arrow calls at the end of a text; the file stays open for the next one."""
-        self.closed = True
+        def taken() -> Iterator[bytes]:
+            for block in _blocks(text, BLOCK):
+                blocks.append(block)
+                yield block
+            if text.read(1):
+                raise InvalidData(
+                    f"The first line of {self.path!r} has more than {BLOCK:,} bytes. It must name the columns; is a "
+                    "quote left open?"
+                )
 
-    def shut(self) -> None:
-        """Close the file itself."""
-        self._file.close()
+        names = next(csv_rows(taken(), self._delimiter), [])
+        text.put_back(b"".join(blocks))
+        return [(name or b"").decode() for name in names]
+
+    def _parts(self, wanted: ColumnNames, progress: Progress) -> Iterator[RowPart]:
+        reported = 0
+        for columns, place in self._columns(wanted.distinct()):
+            named = dict(zip(wanted.distinct(), columns, strict=True))
+            keys = [None if name is None else field_keys(named[name]) for name in wanted[1:]]
+            yield RowPart(FieldRecords(named[wanted.record]), *keys)
+            progress(max(place - reported, 0))
+            reported = max(place, reported)
+
+    def _columns(self, names: Sequence[str]) -> Iterator[tuple[list[Any], int]]:
+        """Columns of some rows as Arrow arrays, and up to which byte the file was read for them."""
+        import pyarrow as pa  # an extra
+
+        places, width, done = [self.names.index(name) for name in names], len(self.names), 0
+        with self._text() as (raw, text):
+            if self._names_of(text) != self.names:
+                raise changed(f"the first line of {self.path!r} is another one")
+            try:
+                for columns in _quick(text, self._delimiter, places, width):
+                    done += len(columns[0])
+                    yield columns, raw.tell()
+                return
+            except pa.ArrowInvalid:
+                pass  # A row too long for Arrow: it and all after it are read one by one.
+        with self._text() as (raw, text):
+            for columns in _one_by_one(text, self._delimiter, places, width, done):
+                yield columns, raw.tell()
 
 
-def _delimiter(path: str) -> str:
-    return "\t" if ".tsv" in os.path.basename(path).lower() else ","
-
-
-def _start(file: Utf8, path: str) -> Iterator[bytes]:
-    left = BLOCK
-    while left and (block := file.read(min(left, 1 << 16))):
-        left -= len(block)
+def _blocks(text: Utf8, most: float = math.inf) -> Iterator[bytes]:
+    """The bytes of a text, at most so many of them, some at a time."""
+    while most > 0 and (block := text.read(int(min(most, BYTES)))):
+        most -= len(block)
         yield block
-    if not left and file.read(1):
-        raise InvalidData(
-            f"The first line of {path!r} has more than {BLOCK:,} bytes. It must name the columns; is a quote left open?"
-        )
 
 
 def _quick(text: Utf8, delimiter: str, places: Sequence[int], width: int) -> Iterator[list[Any]]:
@@ -960,11 +824,10 @@ def _short(values: Any) -> Any:
 
 
 def _one_by_one(text: Utf8, delimiter: str, places: Sequence[int], width: int, done: int) -> Iterator[list[Any]]:
-    """What ``_quick`` gives, beyond the rows that are done; in memory for some rows, however long they are."""
+    """The same columns as of :func:`_quick`, from row ``done`` on, in the memory of some rows however long they are."""
     import pyarrow as pa
 
-    blocks = iter(lambda: text.read(1 << 18), b"")
-    every = csv_rows(blocks, delimiter, set(places), width)
+    every = csv_rows(_blocks(text), delimiter, set(places), width)
     records = (row for row in every if row or width == 1)
     # Fields may be long: no more bytes than Arrow would parse at once, or else a single row.
     found: list[list[bytes | None]] = []
@@ -979,12 +842,6 @@ def _one_by_one(text: Utf8, delimiter: str, places: Sequence[int], width: int, d
         yield [pa.array(column, pa.binary()) for column in zip(*found, strict=True)]
 
 
-def _part(columns: Sequence[Any], wanted: Wanted) -> RowPart:
-    named = dict(zip(wanted.names(), columns, strict=True))
-    keys = [None if name is None else field_keys(named[name]) for name in wanted[1:]]
-    return RowPart(FieldRecords(named[wanted.records]), *keys)
-
-
 # Rows at a time; fewer where a record may be a long text.
 BATCH = 1 << 20
 TEXT_BATCH = 1 << 16
@@ -992,20 +849,19 @@ TEXT_BATCH = 1 << 16
 BUFFER = 1 << 20
 
 
-def parquet_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], Wanted]) -> RowStream:
+def parquet_stream(files: Sequence[str], selection: Selection) -> RowStream:
     """The rows of the files; only their footers are read now."""
     pa = import_arrow("A Parquet file")
     footers = [_footer(path) for path in files]
-    wanted = choose(footers[0][1].names, repr(files[0]))
-    same_columns(wanted, [(path, schema) for path, (_, schema) in zip(files, footers, strict=True)])
-    pieces = []
+    wanted = same_columns(selection, [(path, schema) for path, (_, schema) in zip(files, footers, strict=True)])
+    runs = []
     for path, (metadata, schema) in zip(files, footers, strict=True):
-        short = all(_is_short(schema.field(name).type) for name in wanted.names())
+        short = all(_is_short(schema.field(name).type) for name in wanted.distinct())
         batch = BATCH if short else TEXT_BATCH
-        pieces += [_row_group(path, metadata, group, wanted, batch) for group in range(metadata.num_row_groups)]
+        runs += [_row_group(path, metadata, group, wanted, batch) for group in range(metadata.num_row_groups)]
     count = sum(metadata.num_rows for metadata, _ in footers)
-    sample = column_of(pa.nulls(0, footers[0][1].field(wanted.records).type), wanted.records)
-    return RowStream(pieces, sample, rows=count, bar=progress_bar(files))
+    sample = column_of(pa.nulls(0, footers[0][1].field(wanted.record).type), wanted.record)
+    return RowStream(runs, sample, rows=count, bar=progress_bar(files))
 
 
 def _is_short(kind: Any) -> bool:
@@ -1023,36 +879,35 @@ def _footer(path: str) -> tuple[Any, Any]:
     return structure(path, "Parquet", ask)
 
 
-def _row_group(path: str, metadata: Any, group: int, wanted: Wanted, size: int) -> RowRun:
+def _row_group(path: str, metadata: Any, group: int, wanted: ColumnNames, size: int) -> ReadRows:
     import pyarrow.parquet as pq
 
     def read(progress: Progress) -> Iterator[RowPart]:
         with pq.ParquetFile(path, metadata=metadata, pre_buffer=False, buffer_size=BUFFER) as file:
-            for batch in file.iter_batches(size, row_groups=[group], columns=wanted.names(), use_threads=False):
-                yield wanted.part(batch)
+            for batch in file.iter_batches(size, row_groups=[group], columns=wanted.distinct(), use_threads=False):
+                yield row_part(batch, wanted)
         progress(file_size(path) // metadata.num_row_groups)
 
-    return RowRun(lambda progress: rows(path, "Parquet", read(progress)))
+    return lambda progress: rows(path, "Parquet", read(progress))
 
 
 MAGIC = b"ARROW1"
 
 
-def feather_stream(files: Sequence[str], choose: Callable[[Sequence[str], str], Wanted]) -> RowStream:
-    """The rows of the files; only their schemas and the sizes of their batches are read now."""
+def feather_stream(files: Sequence[str], selection: Selection) -> RowStream:
+    """The rows of the files; only their schemas and the numbers of their batches are read now."""
     pa = import_arrow("A Feather file")
     found = [_structure(path) for path in files]
-    wanted = choose(found[0][0].names, repr(files[0]))
-    same_columns(wanted, [(path, schema) for path, (schema, _) in zip(files, found, strict=True)])
-    pieces = []
+    wanted = same_columns(selection, [(path, schema) for path, (schema, _) in zip(files, found, strict=True)])
+    runs = []
     for path, (schema, batches) in zip(files, found, strict=True):
-        places = [schema.get_field_index(name) for name in wanted.names()]
+        places = [schema.get_field_index(name) for name in wanted.distinct()]
         if batches is None:
-            pieces.append(_streamed(path, wanted))
+            runs.append(_streamed(path, wanted))
         else:
-            pieces += [_batch(path, number, batches, wanted, places) for number in range(batches)]
-    sample = column_of(pa.nulls(0, found[0][0].field(wanted.records).type), wanted.records)
-    return RowStream(pieces, sample, bar=progress_bar(files))
+            runs += [_batch(path, number, batches, wanted, places) for number in range(batches)]
+    sample = column_of(pa.nulls(0, found[0][0].field(wanted.record).type), wanted.record)
+    return RowStream(runs, sample, bar=progress_bar(files))
 
 
 @contextmanager
@@ -1077,28 +932,28 @@ def _structure(path: str) -> tuple[Any, int | None]:
     return structure(path, "Feather", ask)
 
 
-def _batch(path: str, number: int, batches: int, wanted: Wanted, places: Sequence[int]) -> RowRun:
+def _batch(path: str, number: int, batches: int, wanted: ColumnNames, places: Sequence[int]) -> ReadRows:
     def read(progress: Progress) -> Iterator[RowPart]:
         with _opened(path, places) as reader:
             yield from _slices(reader.get_batch(number), wanted)
         progress(file_size(path) // batches)
 
-    return RowRun(lambda progress: rows(path, "Feather", read(progress)))
+    return lambda progress: rows(path, "Feather", read(progress))
 
 
-def _streamed(path: str, wanted: Wanted) -> RowRun:
+def _streamed(path: str, wanted: ColumnNames) -> ReadRows:
     def read(progress: Progress) -> Iterator[RowPart]:
         with _opened(path) as reader:
             for batch in reader:
                 yield from _slices(batch, wanted)
         progress(file_size(path))
 
-    return RowRun(lambda progress: rows(path, "Feather", read(progress)))
+    return lambda progress: rows(path, "Feather", read(progress))
 
 
-def _slices(batch: Any, wanted: Wanted) -> Iterator[RowPart]:
+def _slices(batch: Any, wanted: ColumnNames) -> Iterator[RowPart]:
     for first in range(0, batch.num_rows, SLICE):
-        yield wanted.part(batch.slice(first, SLICE))
+        yield row_part(batch.slice(first, SLICE), wanted)
 
 
 def names_in(paths: Sequence[str]) -> list[str]:
@@ -1109,7 +964,7 @@ def names_in(paths: Sequence[str]) -> list[str]:
         return list(_footer(files[0])[1].names)
     if form == "Feather":
         return list(_structure(files[0])[0].names)
-    first = CsvFile(files[0], 0, keep_open=False)
+    first = CsvFile(files[0])
     if first.starts_with_a_row():
         raise InvalidData(
             f"The first line of {files[0]!r} does not look like names of columns, but like a record; it is not shown. "
@@ -1118,30 +973,14 @@ def names_in(paths: Sequence[str]) -> list[str]:
     return first.names
 
 
-def open_files(
-    paths: Sequence[str],
-    *,
-    column: str | None,
-    unit: str | None,
-    max_rows_per_unit: int | None,
-    order: str | None,
-    group: str | None = None,
-    delimiter: str | None = None,
-) -> Records:
+def open_files(paths: Sequence[str], selection: Selection, delimiter: str | None = None) -> Records:
     """The records of Parquet, CSV or Feather files, in order of the files' names."""
     form, files = files_of(paths)
     if delimiter is not None and form != "CSV":
         raise InvalidInput(f"delimiter={delimiter!r} is about CSV files, and these are {form} files. Leave it out.")
     import_arrow(f"A file of the format {form}")
-    apart = form != "CSV"
-
-    def wanted(names: Sequence[str], where: str) -> Wanted:
-        return choose(names, column, unit, order, where, group=group, apart=apart)
-
     if form == "CSV":
-        stream = csv_stream(files, wanted, delimiter)
+        stream = csv_stream(files, selection, delimiter)
     else:
-        stream = (parquet_stream if form == "Parquet" else feather_stream)(files, wanted)
-    if max_rows_per_unit is not None:
-        return UnitRecords(stream, max_rows_per_unit)
-    return StreamRecords(stream) if order is None else OrderedRecords(stream, order)
+        stream = (parquet_stream if form == "Parquet" else feather_stream)(files, selection)
+    return records_of(stream, selection.most, selection.order)

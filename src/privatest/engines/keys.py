@@ -1,6 +1,7 @@
-"""Columns that are compared but never scored: whose row it is (unit), when it happened (order), which group it is of.
+"""Columns that are compared but never scored: whose a row is (unit), when it happened (order), which group it is of.
 
-All are read exactly, without a detour over floats: two long identity numbers must not become one.
+:class:`Selection` is what the user names of a table. :class:`Keys` are the values of one such column, read exactly and
+without a detour over floats: two long identity numbers must not become one.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from privatest.numbers import Integers
+from privatest.errors import InvalidData, shown
+from privatest.numbers import Integers, suggestion
 
 Truths = npt.NDArray[np.bool_]
 
@@ -46,6 +48,83 @@ ISO = {
 ISO_ZONED = {"time T": ISO["time T"], "time": ISO["time"]}
 """What may be followed by a time zone: the zone is then part of the form, and after Z the length is."""
 ZONE = "[+-][0-9]{2}(:?[0-9]{2})?"
+
+
+class ColumnNames(NamedTuple):
+    """The names of the columns to read, each of which the table has exactly once."""
+
+    record: str
+    unit: str | None = None
+    order: str | None = None
+    group: str | None = None
+
+    def distinct(self) -> list[str]:
+        """Each of the names once."""
+        return list(dict.fromkeys(name for name in self if name is not None))
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the user names of a table: columns, and how many rows of one unit count.
+
+    Attributes:
+        column: the column of the records; None stands for the only one that is not named otherwise.
+        unit: the column that says whose a row is; None makes every row a person of its own.
+        most: the most records that the rows of one unit count as; None exactly where there is no unit.
+        order: the column that gives the order of the rows.
+        group: the column that parts the rows into groups.
+    """
+
+    column: str | None = None
+    unit: str | None = None
+    most: int | None = None
+    order: str | None = None
+    group: str | None = None
+
+    def by_word(self) -> dict[str, str]:
+        """The columns that were named, by the argument that named them."""
+        words = {"column": self.column, "unit": self.unit, "order": self.order, "group": self.group}
+        return {word: name for word, name in words.items() if name is not None}
+
+    def of(self, names: Sequence[str], where: str, *, apart: bool = True) -> ColumnNames:
+        """The columns of a table with these names. Raises InvalidData for a name that the table has not exactly once.
+
+        Args:
+            names: the names of the table's columns.
+            where: what the table is called in messages.
+            apart: whether names are kept apart from rows. The names of a text file are its first line, which is a
+                record where somebody forgot to write them: no message may quote any of them.
+        """
+        keys = [
+            None if name is None else _known(names, name, where, apart) for name in (self.unit, self.order, self.group)
+        ]
+        rest = [name for name in names if name not in keys]
+        if self.column is None and len(rest) != 1:
+            raise InvalidData(
+                f"{where[0].upper()}{where[1:]}: {len(rest)} columns. Say which one holds the records: column=..."
+            )
+        record = rest[0] if self.column is None else _known(names, self.column, where, apart)
+        for word, key in zip(("unit", "order", "group"), keys, strict=True):
+            if key == record:
+                raise InvalidData(
+                    f"{word}={key!r} is the column of the records too. Whose a record is, when it was made and which "
+                    "group it is of must not depend on what it holds: name another column."
+                )
+        return ColumnNames(record, *keys)
+
+
+def _known(names: Sequence[str], name: Any, where: str, apart: bool) -> str:
+    times = list(names).count(str(name))
+    if times == 0 and not apart:
+        raise InvalidData(
+            f"No column {shown(name)} in the first line of {where}, which must name the columns. That line is not "
+            "shown here: in a file that lacks it, it is a record."
+        )
+    if times == 0:
+        raise InvalidData(f"No column {shown(name)} in {where}.{suggestion(str(name), names)}")
+    if times > 1:
+        raise InvalidData(f"{times} columns of {where} are called {shown(name)}. Rename all but one.")
+    return str(name)
 
 
 @dataclass(frozen=True, eq=False)

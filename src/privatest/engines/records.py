@@ -351,6 +351,14 @@ def no_places(most: int | None) -> InvalidData:
     )
 
 
+def changed(how: str) -> InvalidData:
+    """The error for a source that is not what it was when it was read before."""
+    return InvalidData(
+        f"The data changed while they were read: {how}. Nothing was released. Run it again on data that nobody writes "
+        "to; the same request is not charged twice."
+    )
+
+
 def block_ends(n: int, block: int, start: int = 0) -> range:
     """After how many of n records whole blocks from ``start`` on end where another one begins."""
     return range(start + block, start + max(n - start, 0) // block * block, block)
@@ -611,10 +619,7 @@ class OneReading(Guarded, ABC):
     def _agree(self, count: int) -> None:
         """Refuse a reading of another number of records than the one that was told."""
         if self._known() not in (None, count):
-            raise InvalidData(
-                "The data changed while they were read: rows came or went after they were counted. Nothing "
-                "was released. Run it again on data that nobody writes to; the same request is not charged twice."
-            )
+            raise changed("rows came or went after they were counted")
 
 
 def _is_counter(score: Score) -> bool:
@@ -656,10 +661,7 @@ class _Itself:
     """The table of scores that are the indices of their cells, which are too many to list."""
 
     def __getitem__(self, places: Any) -> Any:
-        return _NO_NUMBER if isinstance(places, int) else places  # the one that is asked for alone is the last
-
-    def take(self, places: Any, *, out: Integers, mode: str) -> None:  # noqa: ARG002 - every place has its entry
-        out[:] = places
+        return _NO_NUMBER if isinstance(places, int) else places  # a single place is -1, the odd cell's
 
     def setflags(self, *, write: bool) -> None:
         """It has no entries that could be changed."""

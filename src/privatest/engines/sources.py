@@ -1,14 +1,11 @@
-"""How texts are read: decimal commas, texts that mean missing, labels in any case. Said before, for all records alike.
-
-A reading changes records that are text, of CSV files, lines, and columns of text or of Python objects in memory or in
-files, before they get their cells. Numbers stay what they are. No record decides how another one is read.
-
-From whatever the user passes to records: opened, counted, summed, or scored in order.
+"""From whatever the user passes to records: opened, counted, summed, or scored in order.
 
 Libraries are recognised by name, never imported for it. Totals and scores are raw integers: they must not leave the
 process except through a private mechanism.
 
-Two groups of records: two sources, or one whose rows are told apart by a column.
+:func:`read_as` says how texts are read (decimal commas, texts that mean missing, labels in any case), for all records
+alike: no record decides how another one is read. :func:`open_for` gives a mechanism the records it needs, and
+:func:`open_arms` those of two groups: two sources, or one whose rows a column parts.
 """
 
 from __future__ import annotations
@@ -27,10 +24,9 @@ from privatest.addresses import OpenOnce, ReadAs, Reading, named_by_user, said_o
 from privatest.engines.arrays import (
     ArrayRecords,
     CodedRecords,
-    DictionaryRecords,
     Progress,
+    ReadRows,
     RowPart,
-    RowRun,
     RowStream,
     SequenceRecords,
     StreamedRecords,
@@ -48,13 +44,12 @@ from privatest.engines.files import (
     LineRecords,
     as_paths,
     check_no_paths,
-    choose,
     field_number,
     file_identity,
     files_of,
     line_keys,
 )
-from privatest.engines.keys import Keys, group_name, keys_of_array, keys_of_objects
+from privatest.engines.keys import Keys, Selection, group_name, keys_of_array, keys_of_objects
 from privatest.engines.records import (
     CHUNK,
     Column,
@@ -71,7 +66,7 @@ from privatest.engines.records import (
     guarded,
     totals_of_blocks,
 )
-from privatest.engines.units import OrderedRecords, PlacedRecords, Turns, UnitRecords
+from privatest.engines.units import OrderedRecords, PlacedRecords, Turns, UnitRecords, records_of
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.numbers import positive_integer
 from privatest.questions import MORE_GROUPS, SEVERAL_COLUMNS, sentence
@@ -150,14 +145,10 @@ def _column(records: Column, reading: Reading) -> Column:
 
 
 def _stream(stream: RowStream, reading: Reading) -> RowStream:
-    def piece(plain: RowRun) -> RowRun:
-        def read(progress: Progress) -> Iterator[RowPart]:
-            for part in plain.read(progress):
-                yield part._replace(records=_column(part.records, reading))
+    def reread(read: ReadRows) -> ReadRows:
+        return lambda progress: (part._replace(records=_column(part.records, reading)) for part in read(progress))
 
-        return RowRun(read)
-
-    return replace(stream, pieces=[piece(one) for one in stream.pieces], sample=_column(stream.sample, reading))
+    return replace(stream, runs=[reread(read) for read in stream.runs], sample=_column(stream.sample, reading))
 
 
 Codes = npt.NDArray[np.int64]
@@ -236,7 +227,7 @@ def coded(records: Column) -> tuple[Codes, Sequence[Any]]:
         known = {field: place for place, field in enumerate(sorted(set(records.values) - {None}))}  # type: ignore[type-var]
         places = [known.get(field, -1) for field in records.values]
         return np.array(places, dtype=np.int64), [_decoded(field) for field in known if field is not None]
-    if isinstance(records, DictionaryRecords | CodedRecords):
+    if isinstance(records, CodedRecords):
         return np.asarray(records.codes, dtype=np.int64), records.distinct
     assert isinstance(records, SequenceRecords)
     return np.arange(len(records.values), dtype=np.int64), records.values
@@ -279,8 +270,6 @@ def total(
 
 
 UNOPENED = "The data cannot be opened: a library that was to do it, or an iterator of records, failed."
-KEYS = ("column", "unit", "order", "group")
-"""What names a column."""
 PLAIN = {list, tuple, range, set, frozenset, str, np.ndarray}
 """Sources that are not records yet, by their type alone."""
 
@@ -307,58 +296,50 @@ def open_source(
         group: the column that parts the rows into groups; the records are then :class:`Grouped`.
     """
     rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
-    words = {
-        "column": column,
-        "unit": unit,
-        "max_rows_per_unit": None if unit is None else rows,
-        "order": order,
-        "group": group,
-    }
-    for word in KEYS:
-        if isinstance(words[word], list | tuple | set | np.ndarray):
-            raise InvalidInput(
-                f"{word}={shown(words[word])} must be the name of one column. {sentence(SEVERAL_COLUMNS)}"
-            )
-    return guarded(UNOPENED, lambda: _open(source, words))
+    selection = Selection(column, unit, None if unit is None else rows, order, group)
+    for word, name in selection.by_word().items():
+        if isinstance(name, list | tuple | set | np.ndarray):
+            raise InvalidInput(f"{word}={shown(name)} must be the name of one column. {sentence(SEVERAL_COLUMNS)}")
+    return guarded(UNOPENED, lambda: _open(source, selection))
 
 
-def _open(source: Any, words: dict[str, Any]) -> Records:
+def _open(source: Any, selection: Selection) -> Records:
     if isinstance(source, OpenOnce):
-        known = tuple(None if word is None else str(word) for word in words.values())
+        known = (str(selection),)
         if known not in source.opened:
-            source.opened[known] = _open(source.data, words)
+            source.opened[known] = _open(source.data, selection)
         return cast(Records, source.opened[known])
     if isinstance(source, ReadAs):
-        return reread(_open_delimited(source, words), source.reading)
+        return reread(_open_delimited(source, selection), source.reading)
     # First, for a Spark column claims to have every attribute, those of records among them.
-    elsewhere = _open_elsewhere(source, words)
+    elsewhere = _open_elsewhere(source, selection)
     if elsewhere is not None:
         return elsewhere
     # To look at a protocol takes longer than to sum a short list.
     if type(source) not in PLAIN and isinstance(source, Records):
-        if any(words[word] is not None for word in KEYS):
+        if selection.by_word():
             raise InvalidInput("The records are open already. Name column, unit, order and group when opening them.")
         return source
-    return _in_memory(source, words)
+    return _in_memory(source, selection)
 
 
-def _open_delimited(source: ReadAs, words: dict[str, Any]) -> Records:
-    """The records of data that are to be read in a way of their own, their fields separated as was said."""
+def _open_delimited(source: ReadAs, selection: Selection) -> Records:
+    """The records of data before their texts are reread, by the delimiter that the reading names."""
     delimiter, paths = source.reading.delimiter, as_paths(source.data)
     if delimiter is None:
-        return _open(source.data, words)
+        return _open(source.data, selection)
     if paths is None:
         raise InvalidInput(f"delimiter={delimiter!r} is about CSV files, and the data are none. Leave it out.")
     from privatest.engines.files import open_files  # what only an extra needs
 
-    return open_files(paths, **words, delimiter=delimiter)
+    return open_files(paths, selection, delimiter)
 
 
 def open_once(source: Any) -> OpenOnce:
-    """The same source, opened once for all calls that are given this: it is counted and then summed on one reading.
+    """Return the same source, to be opened once by all calls that take it: the headers of files are read once, and a
+    database or Spark is connected to once.
 
-    A CSV file is opened once, and read once if the columns that are asked for fit 16 MiB; a database or Spark is
-    connected to once. Rows that arrive after the first call may not be seen: make another one for these.
+    Rows that arrive after the first call may not be seen: make another one for these.
 
     Args:
         source: whatever ``run`` takes.
@@ -371,34 +352,34 @@ def open_once(source: Any) -> OpenOnce:
     return source if isinstance(source, OpenOnce) else OpenOnce(source)
 
 
-def _open_elsewhere(source: Any, words: dict[str, Any]) -> Records | None:
+def _open_elsewhere(source: Any, selection: Selection) -> Records | None:
     """Records in a database, on a cluster or in files; None for what lies in memory."""
     library = type(source).__module__.partition(".")[0]
     if library == "ibis":
         from privatest.engines.sql import open_table  # an extra
 
-        return open_table(source, **words)
+        return open_table(source, selection)
     if library == "pyspark":
         from privatest.engines.spark import open_frame  # an extra
 
-        return open_frame(source, **words)
+        return open_frame(source, selection)
     if type(source).__name__ == "DuckDBPyRelation":
         from privatest.engines.sql import open_relation  # an extra
 
-        return open_relation(source, **words)
+        return open_relation(source, selection)
     if isinstance(source, str) and "://" in source:
         from privatest.engines.sql import open_address  # an extra
 
-        return open_address(source, **words)
+        return open_address(source, selection)
     paths = as_paths(source)
     if paths is not None:
         from privatest.engines.files import open_files  # an extra
 
-        return open_files(paths, **words)
+        return open_files(paths, selection)
     return None
 
 
-def _in_memory(source: Any, words: dict[str, Any]) -> Records:
+def _in_memory(source: Any, selection: Selection) -> Records:
     if type(source).__name__ == "LazyFrame":
         raise InvalidData("The data are a LazyFrame, which holds no records yet. Call its collect() first.")
     library = type(source).__module__.partition(".")[0]
@@ -408,21 +389,18 @@ def _in_memory(source: Any, words: dict[str, Any]) -> Records:
         source = _from_capsule(source)
         library, table = "pyarrow", hasattr(type(source), "column_names")
     if not table:
-        for word in KEYS:
-            if words[word] is not None:
-                named = f"{word}={shown(words[word])}"
-                raise InvalidData(f"{named} was given, but the data are a single column. Leave it out.")
+        for word, name in selection.by_word().items():
+            raise InvalidData(f"{word}={shown(name)} was given, but the data are a single column. Leave it out.")
         return _single(source)
     names = [str(name) for name in (source.column_names if hasattr(source, "column_names") else source.columns)]
-    order, most = words["order"], words["max_rows_per_unit"]
-    wanted = choose(names, words["column"], words["unit"], order, "the data", group=words["group"])
+    wanted = selection.of(names, "the data")
     if library == "pyarrow":
         pa = import_arrow("An Arrow table")
         whole = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
         chosen = [None if name is None else whole.column(name) for name in wanted]
-        stream = stream_of_arrow(*chosen, column=wanted.records)
+        stream = stream_of_arrow(*chosen, column=wanted.record)
     else:
-        found = _single(_pick(source, names, wanted.records), wanted.records)
+        found = _single(_pick(source, names, wanted.record), wanted.record)
         if all(name is None for name in wanted[1:]):
             return found
         columns = [None if name is None else _pick(source, names, name) for name in wanted[1:]]
@@ -431,9 +409,7 @@ def _in_memory(source: Any, words: dict[str, Any]) -> Records:
             for one in columns
         ]
         stream = _with_keys(found, *keys)
-    if most is not None:
-        return UnitRecords(stream, most)
-    return StreamRecords(stream) if order is None else OrderedRecords(stream, order)
+    return records_of(stream, selection.most, selection.order)
 
 
 def _with_keys(records: Column | StreamRecords, *keys: Keys | None) -> RowStream:
@@ -449,7 +425,7 @@ def _with_keys(records: Column | StreamRecords, *keys: Keys | None) -> RowStream
             first += found.count()
 
     sample = records.part(0, 0) if isinstance(records, Column) else records.stream.sample
-    return RowStream([RowRun(read)], sample, rows=records.count())
+    return RowStream([read], sample, rows=records.count())
 
 
 def _pick(table: Any, names: list[str], name: str) -> Any:

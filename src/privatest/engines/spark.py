@@ -24,8 +24,7 @@ import numpy as np
 from privatest.engines import expression
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.expression import LARGEST
-from privatest.engines.files import choose
-from privatest.engines.keys import ISO, ISO_ZONED, ZONE, group_name, plain_key, plain_time
+from privatest.engines.keys import ISO, ISO_ZONED, ZONE, Selection, group_name, plain_key, plain_time
 from privatest.engines.records import (
     CHUNK,
     MOST_GROUPS,
@@ -36,6 +35,7 @@ from privatest.engines.records import (
     Promise,
     Seen,
     Surplus,
+    block_ends,
     guarded,
     no_places,
     tied,
@@ -270,15 +270,7 @@ COMPLAINT = "Spark could not finish the job. Count the frame's rows yourself to 
 LAST_WORDS = 5.0
 
 
-def open_frame(
-    frame: Any,
-    *,
-    column: str | None = None,
-    unit: str | None = None,
-    max_rows_per_unit: int | None = None,
-    order: str | None = None,
-    group: str | None = None,
-) -> SparkRecords:
+def open_frame(frame: Any, selection: Selection) -> SparkRecords:
     """The records of one column of a Spark DataFrame. Nothing runs yet."""
     kind = type(frame).__module__
     remote = ".connect." in kind
@@ -298,7 +290,7 @@ def open_frame(
     sure = {entry.name for entry in fields if not entry.nullable}
     types = {entry.name: entry.metadata.get(CHAR, entry.dataType.simpleString()) for entry in fields}
     names = [entry.name for entry in fields]
-    record, unit, order, group = choose(names, column, unit, order, "the DataFrame", group=group)
+    record, unit, order, group = selection.of(names, "the DataFrame")
     if not (is_number(types[record]) or is_text(types[record])):
         raise unfit(f"type {types[record]}", column=record)
     read = language.text if is_text(types[record]) else language.double
@@ -312,10 +304,17 @@ def open_frame(
             chosen.append(language.text(time, types[order]).alias("t"))
     if group is not None:
         chosen.append(language.group(_column_called(frame, names, group), types[group]).alias("g"))
-    most = (max_rows_per_unit or 1) if unit is not None else None
     rows = guarded("The columns of the DataFrame cannot be read.", lambda: frame.select(*chosen))
     return SparkRecords(
-        rows, language, window, types[record], most, order, record, types.get(group or "", PLAIN), record not in sure
+        rows=rows,
+        language=language,
+        window=window,
+        kind=types[record],
+        most=selection.most,
+        order=order,
+        column=record,
+        grouped=types.get(group or "", PLAIN),
+        nullable=record not in sure,
     )
 
 
@@ -496,7 +495,12 @@ class SparkRecords(OneReading):
         return [plain_key(values.get(place)) for place in places]
 
     def _check_ties(self, rows: Any, ends: range) -> None:
-        """Refuse rows with places if those on both sides of an end have one order, which is told where it lies."""
+        """Raise InvalidData if the rows on both sides of an end have one order.
+
+        Spark compares them itself: Python has no years beyond 9999, and one hour twice a year.
+        """
+        if not len(ends):
+            return
         F, whole, first, step = self.language.functions, self.language.whole, max(ends.start, 1), ends.step
         place, along = F.col("place"), self.window.orderBy("place")
         # The last row before an end and the first one after it: few enough for a window over all of them.
@@ -527,22 +531,12 @@ class SparkRecords(OneReading):
         F, whole = self.language.functions, self.language.whole
         with self._placed(self._sorted(score)) as (rows, count):
             shifted = (F.col("place") - whole(start)).alias("place")
-            placed = rows.select("v", "o", shifted).where(F.col("place") >= whole(0))
+            placed = rows.select("v", shifted).where(F.col("place") >= whole(0))
+            self._check_ties(rows, block_ends(count, block, start))
             number = ((F.col("place") - F.col("place") % whole(block)) / whole(block)).cast("bigint")
-            ends = {"first": F.min("o"), "last": F.max("o"), "known": F.count("o"), "n": F.count(F.lit(1))}
-            blocks = placed.groupBy(number.alias("block")).agg(
-                F.sum("v").alias("total"), *(value.alias(name) for name, value in ends.items())
-            )
-            # Ties are told where the order lies: Python has no years beyond 9999, and one hour twice a year.
-            # NULLs come last: after a block that ends in one, the next one starts with one.
-            along = self.window.orderBy("block")
-            before = {name: F.lag(name).over(along) for name in ends}
-            tie = (before["known"] < before["n"]) | (before["last"] == F.col("first"))
-            rest = blocks.where(F.col("n") == whole(block))
-            found = sorted(self._ask(rest.select("block", "total", F.coalesce(tie, F.lit(False)).alias("tie"))))
+            blocks = placed.groupBy(number.alias("block")).agg(F.sum("v"), F.count(F.lit(1)).alias("n"))
+            found = sorted(self._ask(blocks.where(F.col("n") == whole(block))))
         self._agree(count)
-        if any(tie for _, _, tie in found):
-            raise tied(self.order)
         return [int(total) for _, total, _ in found]
 
     def _sorted(self, score: Score) -> Any:

@@ -1,19 +1,16 @@
-"""How Ibis says what expressions need, with the differences between its databases.
+"""Records in a table of DuckDB, PostgreSQL or whatever else Ibis speaks to, summed where they lie.
 
-A score that is a clipped line has a form of its own for DuckDB: a CASE with three branches costs four times its
-``sum(x)``, and ``least`` with ``greatest`` no less. Two absolute values clip without a branch: |c - L| - |c - H| =
-2 clip(c, L, H) - (L + H). All of it in whole numbers, so exact.
+Opening a table looks at its structure only. A total, the totals of blocks and a histogram are one query each, which
+returns integers, never a record. What a database says when it fails may quote records, so it is not passed on.
 
-PostgreSQL: what its columns are, and how they are read so that no value of any record can raise.
+:class:`IbisLanguage` writes what :mod:`privatest.engines.expression` needs, with the differences between databases.
+:class:`FoldedLine` is a quicker form for DuckDB of a score that is a clipped line: a CASE with three branches costs
+four times its ``sum(x)``, and ``least`` with ``greatest`` no less. Two absolute values clip without a branch:
+|c - L| - |c - H| = 2 clip(c, L, H) - (L + H), in whole numbers, so exactly.
 
-The server says what a column is: a domain is its base type, an enumeration is text. Text is compared byte by byte as it
-lies there (``COLLATE "C"``), so nothing is converted: a byte that stands for no character, as 129 in WIN1252, converts
-to nothing, and asking for it would raise.
-
-Records in a table of DuckDB, PostgreSQL or whatever else Ibis speaks to, summed where they lie.
-
-Opening a table looks at its structure only. A total, the totals of blocks and a histogram are one query each, of which
-only integers come back, never a record. What a database says when it fails may quote records, so it is not passed on.
+:class:`PostgresColumns` reads columns of PostgreSQL so that no value of any record can raise. The server says what a
+column is: a domain is its base type, an enumeration is text. Text is read in databases whose encoding is UTF-8 only: in
+others a byte may stand for no character, as 129 in WIN1252, and to convert that record would raise.
 """
 
 from __future__ import annotations
@@ -24,7 +21,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -35,8 +31,7 @@ from privatest.addresses import format_of, unclear_login, without_secrets
 from privatest.engines import expression
 from privatest.engines.arrays import column_of
 from privatest.engines.expression import clipped_line
-from privatest.engines.files import choose
-from privatest.engines.keys import ISO, ISO_ZONED, ZONE, group_name, plain_key, plain_time
+from privatest.engines.keys import ISO, ISO_ZONED, ZONE, ColumnNames, Selection, group_name, plain_key, plain_time
 from privatest.engines.records import (
     MOST_GROUPS,
     NO_ENDS,
@@ -46,6 +41,7 @@ from privatest.engines.records import (
     Promise,
     Seen,
     Surplus,
+    block_ends,
     each_guarded,
     guarded,
     no_places,
@@ -60,6 +56,8 @@ from privatest.scores import Cells, DyadicCells, Score
 
 # Sums of 2^41 such scores stay within 64 bits. Larger scores are counted, and summed here in Python's integers.
 SUMMABLE = 1 << 22
+# Rows that no table has.
+MOST_ROWS = 1 << 62
 
 
 # Databases whose arrays can be written as a text and indexed in constant time.
@@ -72,9 +70,6 @@ class IbisLanguage:
 
     ibis: Any
     dialect: str
-    encoding: str = "UTF8"
-    # The bytes of a label in that encoding; None where no text of the database can be this label.
-    label_bytes: Callable[[str], bytes | None] = str.encode
 
     def number(self, value: float) -> Any:
         # By way of text: as a plain literal 0.1 would be a decimal, whose cast to a double some databases round.
@@ -106,11 +101,11 @@ class IbisLanguage:
         return x.notnull()
 
     def any_of(self, text: Any, labels: Sequence[str]) -> Any:
+        storable = [label for label in labels if self.dialect == "duckdb" or "\0" not in label]
         if self.dialect in ("duckdb", "postgres"):
-            found = (self.label_bytes(label) for label in labels)
-            written = self._constants([data for data in found if data is not None])
+            written = self._constants([label.encode() for label in storable])
         else:
-            written = [self.ibis.literal(label) for label in labels if "\0" not in label]
+            written = [self.ibis.literal(label) for label in storable]
         return self.exact(text).isin(written) if written else self.ibis.literal(False)
 
     def _constants(self, texts: Sequence[bytes]) -> list[Any]:
@@ -132,7 +127,7 @@ class IbisLanguage:
         def convert_from(data, encoding):  # type: ignore[no-untyped-def]
             ...
 
-        return [convert_from(decode(data.hex(), "hex"), self.encoding) for data in texts]
+        return [convert_from(decode(data.hex(), "hex"), "UTF8") for data in texts]
 
     def finite(self, x: Any) -> Any:
         """Whether a number of DuckDB's is neither NaN nor infinite."""
@@ -211,7 +206,7 @@ class IbisLanguage:
     def exact(self, text: Any) -> Any:
         """A text as something that compares by code points: columns may have collations that ignore case.
 
-        Those of PostgreSQL have lost theirs already, see ``postgres``.
+        Those of PostgreSQL have lost theirs already (:class:`PostgresColumns`).
         """
         if self.dialect == "duckdb":
 
@@ -316,21 +311,6 @@ TEXTS = ("text", "varchar", "bpchar", "char", "name", "citext", "enum")
 TIMES = {"date": "date", "time": "time", "timestamp": "timestamp", "timestamptz": "timestamp"}
 # Besides numbers, texts and times: what can be grouped by, and says whose a row is.
 UNITS = ("uuid", "bytea", "inet", "cidr", "macaddr", "macaddr8", "timetz")
-# Encodings whose bytes lie in the order of the code points.
-ORDERED = ("UTF8", "LATIN1", "SQL_ASCII")
-# Encodings of one byte for each character, by their names in Python.
-SINGLE = {
-    **{
-        f"LATIN{number}": f"iso8859-{part}"
-        for number, part in zip(range(2, 11), (2, 3, 4, 9, 10, 13, 14, 15, 16), strict=True)
-    },
-    **{f"ISO_8859_{part}": f"iso8859-{part}" for part in range(5, 9)},
-    **{f"WIN{page}": f"cp{page}" for page in (866, 874, *range(1250, 1259))},
-    "KOI8R": "koi8-r",
-    "KOI8U": "koi8-u",
-}
-# What the server raises for a character that its encoding does not have.
-NO_SUCH_CHARACTER = ("22P05", "22021")
 UNREADABLE = "The columns of {} cannot be read. May you read it?"
 TYPES = """
 SELECT oid, CASE WHEN typtype = 'e' THEN 'enum'
@@ -378,7 +358,6 @@ class PostgresColumns:
     ibis: Any
     source: str
     kinds: dict[str, tuple[str, int | None, int | None]]
-    encoding: str
 
     @classmethod
     def of(cls, backend: Any, ibis: Any, source: str, shown: str) -> PostgresColumns:
@@ -395,20 +374,22 @@ class PostgresColumns:
         kinds = {column.name: (names[column.type_code], column.precision, column.scale) for column in columns}
         if len(kinds) < len(columns):
             raise InvalidData(f"Several columns of {shown} have one name. Rename all but one.")
-        return cls(backend, ibis, source, kinds, server_encoding(backend))
+        return cls(backend, ibis, source, kinds)
 
-    def rows(self, record: str, unit: str | None, order: str | None, group: str | None = None) -> Any:
-        """An Ibis table of the columns r, u, o, g, each of a type that Ibis knows and in a form that cannot raise."""
+    def rows(self, wanted: ColumnNames) -> Any:
+        """An Ibis table of the columns r, u, o, t, g, of types that Ibis knows and in a form that cannot raise."""
+        record, unit, order, group = wanted
         parts = {"r": self._record(record)}
         if unit is not None:
             parts["u"] = self._unit(unit)
         if order is not None:
-            parts["o"] = self._order(order)
+            what = f"an order of type {self.kinds[order][0]}"
+            parts["o"] = self._key(order, what, "Order by numbers, dates, times or texts")
             if self.kinds[order][0] in TEXTS:
                 parts["t"] = self._text(order), "string"
         if group is not None:
             what = f"groups of type {self.kinds[group][0]}"
-            parts["g"] = self._key(group, self._text, what, "Groups are numbers, texts or dates")
+            parts["g"] = self._key(group, what, "Groups are numbers, texts or dates")
         chosen = ", ".join(f"{sql} AS {name}" for name, (sql, _) in parts.items())
         schema = self.ibis.schema({name: kind for name, (_, kind) in parts.items()})
         return self.backend.sql(f"SELECT {chosen} FROM {self.source} AS t", schema=schema, dialect="postgres")
@@ -425,20 +406,12 @@ class PostgresColumns:
         kind = self.kinds[name][0]
         if kind in UNITS:
             return _quoted(name), "binary"
-        return self._key(name, self._text, f"units of type {kind}", "Units are numbers, texts or dates")
+        return self._key(name, f"units of type {kind}", "Units are numbers, texts or dates")
 
-    def _order(self, name: str) -> tuple[str, Any]:
-        kind = self.kinds[name][0]
-        return self._key(name, self._sorted_text, f"an order of type {kind}", "Order by numbers, dates, times or texts")
-
-    def keeps_text(self, name: str) -> bool:
-        """Whether :meth:`rows` has this order as it is, and not as a text that merely sorts likewise."""
-        return self.kinds[name][0] not in TEXTS or self.encoding in ORDERED
-
-    def _key(self, name: str, text: Callable[[str], str], what: str, remedy: str) -> tuple[str, Any]:
+    def _key(self, name: str, what: str, remedy: str) -> tuple[str, Any]:
         kind, column = self.kinds[name][0], _quoted(name)
         if kind in TEXTS:
-            return text(name), "string"
+            return self._text(name), "string"
         if kind == "numeric":  # its NaN equals itself here, and is missing everywhere else
             return f"NULLIF({column}, 'NaN'::numeric)", self._number(name)
         if kind in ("float4", "float8"):
@@ -456,65 +429,16 @@ class PostgresColumns:
         return self.ibis.dtype(f"decimal({max(precision, scale)}, {scale})")
 
     def _text(self, name: str) -> str:
-        """A text byte by byte; of char(n), which is padded with blanks, without the blanks at its end."""
-        return f'{_quoted(name)}::text COLLATE "C"'
-
-    def _sorted_text(self, name: str) -> str:
-        """A text whose bytes sort as the code points of its characters do."""
-        if self.encoding in ORDERED:
-            return self._text(name)
-        if self.encoding not in SINGLE:
+        """A text that compares by code points; of char(n), which pads, without the blanks at its end."""
+        encoding = self.backend.con.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
             raise unfit(
-                f"an order of text in the encoding {self.encoding}, which does not sort by code points",
-                "Order by a number, a date or a time, of a view that casts it if need be",
+                f"text in the encoding {encoding}, in which not every byte is a character",
+                "Name a column of numbers or dates, such as that of a view with a number for each text, or copy the "
+                "table to a database in UTF8",
+                column=name,
             )
-        high = sorted(range(128, 256), key=lambda byte: _code_point(byte, SINGLE[self.encoding]))
-        old, new = (self._constant(bytes(found)) for found in (high, range(128, 256)))
-        return f'translate({_quoted(name)}::text, {old}, {new}) COLLATE "C"'
-
-    def _constant(self, data: bytes) -> str:
-        """A text of these bytes, without a conversion."""
-        return f"convert_from(decode('{data.hex()}', 'hex'), '{self.encoding}')"
-
-
-def label_bytes(backend: Any) -> tuple[str, Callable[[str], bytes | None]]:
-    """The encoding of the database's texts, and the bytes of a label there: None if it has characters that none has."""
-    encoding = server_encoding(backend)
-
-    @lru_cache(maxsize=1 << 16)
-    def of(label: str) -> bytes | None:
-        if "\0" in label:  # which no text of PostgreSQL has
-            return None
-        data = label.encode()
-        if encoding in ("UTF8", "SQL_ASCII") or data.isascii():
-            return data
-
-        def ask() -> bytes | None:
-            try:
-                with backend.begin() as cursor:
-                    cursor.execute("SELECT convert_to(convert_from(%s, 'UTF8'), %s)", [data, encoding])
-                    return bytes(cursor.fetchone()[0])
-            except Exception as error:
-                if getattr(error, "sqlstate", None) in NO_SUCH_CHARACTER:
-                    return None
-                raise
-
-        return guarded("The database could not say how it writes a label.", ask)
-
-    return encoding, of
-
-
-def server_encoding(backend: Any) -> str:
-    """The encoding of the texts in the database, by PostgreSQL's name."""
-    return str(backend.con.info.parameter_status("server_encoding"))
-
-
-def _code_point(byte: int, codec: str) -> int:
-    """Which character a byte is; after all others where it is none."""
-    try:
-        return ord(bytes([byte]).decode(codec))
-    except UnicodeDecodeError:
-        return 0x10FF00 + byte
+        return f'{_quoted(name)}::text COLLATE "C"'
 
 
 def _quoted(name: str) -> str:
@@ -542,61 +466,39 @@ class SqlRecords(OneReading):
     most: int | None
     order: str | None
     column: str | None = None
-    tells_order: bool = True  # False where texts stand in o in another form, which only sorts as they do
     placed: bool = False  # rows that do not count stay in their places, as those of PlacedRecords
     called: Callable[[str], str | None] = str  # the name of a group, of the text that stands in g
     _seen: Seen = field(default_factory=Seen, repr=False)
     _texts: dict[str, str] = field(default_factory=dict, repr=False)  # by the groups' names
 
     @classmethod
-    def of(
-        cls,
-        table: Any,
-        asker: Asker,
-        language: IbisLanguage,
-        *,
-        column: str | None,
-        unit: str | None,
-        most: int | None,
-        order: str | None,
-        group: str | None = None,
-    ) -> SqlRecords:
+    def of(cls, table: Any, asker: Asker, language: IbisLanguage, selection: Selection) -> SqlRecords:
         """The records of one column of a table."""
-        wanted = choose(list(table.columns), column, unit, order, "the table", group=group)
-        record, unit, order, group = wanted
-        chosen = {"r": table[record]}
-        kind = chosen["r"].type()
+        wanted = selection.of(list(table.columns), "the table")
+        record: Any = table[wanted.record]
+        unit, order, group = (None if name is None else table[name] for name in wanted[1:])
+        kind = record.type()
         if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
-            raise unfit(f"type {kind}", column=record)
+            raise unfit(f"type {kind}", column=wanted.record)
+        chosen = {"r": record}
         if unit is not None:
-            chosen["u"] = language.key(table[unit])
+            chosen["u"] = language.key(unit)
         if order is not None:
-            chosen["o"] = language.place(table[order])
-            if table[order].type().is_string():
-                chosen["t"] = table[order]
+            chosen["o"] = language.place(order)
+            if order.type().is_string():
+                chosen["t"] = order
         if group is not None:
-            chosen["g"] = table[group] if table[group].type().is_string() else language.key(table[group])
-        return cls.over(table.select(**chosen), asker, language, record, unit=unit, most=most, order=order)
+            chosen["g"] = group if group.type().is_string() else language.key(group)
+        return cls.over(table.select(**chosen), asker, language, wanted, selection.most)
 
     @classmethod
-    def over(
-        cls,
-        rows: Any,
-        asker: Asker,
-        language: IbisLanguage,
-        column: str,
-        *,
-        unit: str | None,
-        most: int | None,
-        order: str | None,
-    ) -> SqlRecords:
-        """The records of a table of the columns r, u, o, t and g; the first is ``column``."""
+    def over(cls, rows: Any, asker: Asker, language: IbisLanguage, wanted: ColumnNames, most: int | None) -> SqlRecords:
+        """The records of a table of the columns r, u, o, t and g, which were made of the wanted ones."""
         called: Callable[[str], str | None] = str
         if "g" in rows.columns:
             called = group_caller(rows.g.type())
             rows = rows.mutate(g=rows.g if rows.g.type().is_string() else rows.g.cast("string"))
-        most = (most or 1) if unit is not None else None
-        return cls(rows, asker, language, most, order, column, called=called)
+        return cls(rows, asker, language, most, wanted.order, wanted.record, called=called)
 
     def groups(self) -> list[str]:
         rows = self.rows.filter(self.rows.g.notnull())
@@ -642,11 +544,6 @@ class SqlRecords(OneReading):
         content: Any = "text" if kind.is_string() else "truths" if kind.is_boolean() else "numbers"
         whole = kind.is_integer() or kind.is_boolean()
         return Declared(content, str(kind), self.column, nullable=kind.nullable or not whole)
-
-    def _fits(self, score: Score) -> None:
-        super()._fits(score)
-        if self.declared.content == "text":  # some labels the database must be asked about
-            self._score(score)
 
     def portions(self) -> Iterator[Column]:
         """The records themselves, for the holder of the data only."""
@@ -763,6 +660,10 @@ class SqlRecords(OneReading):
         if self._ask(rows.aggregate(n=rows.tie.sum()))["n"][0].as_py():
             raise tied(self.order)
 
+    @property
+    def tells_order(self) -> bool:
+        return self.order is not None
+
     def order_forms(self) -> set[str]:
         if "t" not in self.rows.columns:
             return set()
@@ -784,11 +685,10 @@ class SqlRecords(OneReading):
         return [plain_key(values.get(place), loose=kind.is_decimal()) for place in places]
 
     def _with_ties(self, rows: Any, in_order: list[Any], ends: range) -> Any:
-        """The rows with a column tie: 1 for the first row after an end if the one before has the same order."""
-        window = self.language.ibis.window(order_by=in_order)
-        rows = rows.mutate(
-            place=self.language.ibis.row_number().over(window), same=rows.o.identical_to(rows.o.lag().over(window))
-        )
+        """The rows with their places, and a column tie: 1 for the first row after an end if both have one order."""
+        ibis = self.language.ibis
+        window = ibis.window(order_by=in_order)
+        rows = rows.mutate(place=ibis.row_number().over(window), same=rows.o.identical_to(rows.o.lag().over(window)))
         first, step = max(ends.start, 1), ends.step
         at_end = (rows.place >= first) & (rows.place < ends.stop) & ((rows.place - first) % step == 0)
         return rows.mutate(tie=self.language.case([(rows.same & at_end, 1)], 0))
@@ -796,25 +696,19 @@ class SqlRecords(OneReading):
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         self._in_places(score)
         score.check_total(block)
-        ibis = self.language.ibis
         rows = self._valued(self._score(score), score.odd_score)
-        window = ibis.window(order_by=self._in_order(rows))
-        rows = rows.mutate(
-            place=ibis.row_number().over(window) - start, tie=rows.o.identical_to(rows.o.lag().over(window))
-        )
-        rows = rows.filter(rows.place >= 0)
-        rows = rows.mutate(
-            block=(rows.place - rows.place % block) / block,
-            tie=self.language.case([(rows.tie & (rows.place % block == 0), 1)], 0),
-        )
-        rows = rows.mutate(block=rows.block.cast("int64"))
+        # How many rows there are is known afterwards, so that the last end may not be one between two whole blocks.
+        rows = self._with_ties(rows, self._in_order(rows), block_ends(MOST_ROWS, block, start))
+        rows = rows.filter(rows.place >= start)
+        from_start = rows.place - start
+        rows = rows.mutate(block=((from_start - from_start % block) / block).cast("int64"))
         blocks = rows.group_by("block").aggregate(total=rows.v.sum().cast("int64"), n=rows.count(), ties=rows.tie.sum())
         found = self._ask(blocks.order_by("block"))
         sizes = found["n"].to_pylist()
         if sizes:
             self._agree(start + sum(sizes))
         whole = sum(size == block for size in sizes)  # all but the last, at least
-        if any(found["ties"].to_pylist()[1:whole]):
+        if any(found["ties"].to_pylist()[:whole]):
             raise tied(self.order)
         return [int(total) for total in found["total"].to_pylist()[:whole]]
 
@@ -873,15 +767,7 @@ PREPARED = "The database could not be given the tables in memory that the query 
 UNLISTED = "The tables of {} cannot be listed. May you read that schema?"
 
 
-def open_table(
-    table: Any,
-    *,
-    column: str | None = None,
-    unit: str | None = None,
-    max_rows_per_unit: int | None = None,
-    order: str | None = None,
-    group: str | None = None,
-) -> SqlRecords:
+def open_table(table: Any, selection: Selection) -> SqlRecords:
     """The records of an Ibis table, view or query (or of a single Ibis column), summed where it lies."""
     ibis = _import_ibis("An Ibis table")
     if isinstance(table, ibis.expr.types.Column):
@@ -892,10 +778,8 @@ def open_table(
         "The Ibis table belongs to no database. Take it from a connection: ibis.duckdb.connect(...).table(...)",
         lambda: ibis.get_backend(table),
     )
-    words = {"column": column, "unit": unit, "order": order, "group": group}
     if backend.name == "postgres":
-        wanted = choose(list(table.columns), column, unit, order, "the table", group=group)
-        names = wanted.names()
+        names = selection.of(list(table.columns), "the table").distinct()
         table = table.select(*names)
         for name in names:
             kind = table[name].type()
@@ -904,31 +788,22 @@ def open_table(
         # What the expression holds in memory is brought to the server first, and must live as long as the records.
         guarded(PREPARED, lambda: backend._run_pre_execute_hooks(table))
         source = f"({backend.compile(table)})"
-        return _of_postgres(ibis, backend, source, "the table", words, max_rows_per_unit, keep=table)
+        return _of_postgres(ibis, backend, source, "the table", selection, keep=table)
     # DuckDB's answers are Arrow tables already (and DuckDB 2 lacks what Ibis 12 asks it for batches with).
     batches = backend.name != "duckdb"
     asker = Asker(
         backend.to_pyarrow, backend.to_pyarrow_batches if batches else lambda q: backend.to_pyarrow(q).to_batches()
     )
-    return SqlRecords.of(table, asker, IbisLanguage(ibis, backend.name), most=max_rows_per_unit, **words)
+    return SqlRecords.of(table, asker, IbisLanguage(ibis, backend.name), selection)
 
 
-def open_relation(
-    relation: Any,
-    *,
-    column: str | None = None,
-    unit: str | None = None,
-    max_rows_per_unit: int | None = None,
-    order: str | None = None,
-    group: str | None = None,
-) -> SqlRecords:
+def open_relation(relation: Any, selection: Selection) -> SqlRecords:
     """The records of a DuckDB relation, summed by the connection that it comes from."""
-    words = {"column": column, "unit": unit, "max_rows_per_unit": max_rows_per_unit, "order": order, "group": group}
-    return _of_relation(relation, lambda text: relation.query(NAME, text), words, name=NAME)
+    return _of_relation(relation, lambda text: relation.query(NAME, text), selection, name=NAME)
 
 
-def _of_relation(relation: Any, ask: Callable[[str], Any], words: dict[str, Any], **place: str) -> SqlRecords:
-    """The records of what has the columns of a DuckDB relation; in the queries that are asked it stands at a place."""
+def _of_relation(relation: Any, ask: Callable[[str], Any], selection: Selection, **place: str) -> SqlRecords:
+    """The records of a DuckDB relation, which the text of a query calls by ``place`` (name, database)."""
     ibis = _import_ibis("A DuckDB relation")
     from ibis.backends.sql.datatypes import DuckDBType
 
@@ -947,20 +822,10 @@ def _of_relation(relation: Any, ask: Callable[[str], Any], words: dict[str, Any]
     def whole(query: Any) -> Any:
         return answer(query).to_arrow_table()
 
-    names = {name: words.get(name) for name in ("column", "unit", "order", "group")}
-    language, most = IbisLanguage(ibis, "duckdb"), words.get("max_rows_per_unit")
-    return SqlRecords.of(table, Asker(whole, stream), language, most=most, **names)
+    return SqlRecords.of(table, Asker(whole, stream), IbisLanguage(ibis, "duckdb"), selection)
 
 
-def open_address(
-    address: str,
-    *,
-    column: str | None = None,
-    unit: str | None = None,
-    max_rows_per_unit: int | None = None,
-    order: str | None = None,
-    group: str | None = None,
-) -> SqlRecords:
+def open_address(address: str, selection: Selection) -> SqlRecords:
     """The records of a table named by ``<database>::<table>``, such as ``duckdb:///claims.db::payments``.
 
     A table of another schema than the default one is ``<schema>.<table>``. Databases: ``duckdb:///<path>``,
@@ -981,8 +846,7 @@ def open_address(
     connection = _connect(ibis, database, shown)
     close = connection.close if database.startswith("duckdb://") else connection.disconnect
     try:
-        words = {"column": column, "unit": unit, "max_rows_per_unit": max_rows_per_unit, "order": order, "group": group}
-        records = (_of_duckdb if database.startswith("duckdb://") else _of_ibis)(connection, name, shown, words)
+        records = (_of_duckdb if database.startswith("duckdb://") else _of_ibis)(connection, name, shown, selection)
     except BaseException:
         close()
         raise
@@ -990,11 +854,10 @@ def open_address(
     return records
 
 
-def _of_ibis(connection: Any, name: str, shown: str, words: dict[str, Any]) -> SqlRecords:
+def _of_ibis(connection: Any, name: str, shown: str, selection: Selection) -> SqlRecords:
     if connection.name == "postgres":
-        named = dict(words)
-        most, source = named.pop("max_rows_per_unit"), find_table(connection, name, shown)
-        return _of_postgres(_import_ibis(shown), connection, source, f"{name!r} in {shown}", named, most)
+        source = find_table(connection, name, shown)
+        return _of_postgres(_import_ibis(shown), connection, source, f"{name!r} in {shown}", selection)
     names = guarded(UNLISTED.format(shown), connection.list_tables)
     schema, dot, bare = ("", "", name) if name in names else name.rpartition(".")
     where = {"database": schema} if dot else {}
@@ -1002,28 +865,24 @@ def _of_ibis(connection: Any, name: str, shown: str, words: dict[str, Any]) -> S
     if bare not in names:
         raise InvalidData(f"No table {name!r} in {shown}.{suggestion(bare, names)}")
     table = guarded(f"The columns of {name!r} in {shown} cannot be read.", lambda: connection.table(bare, **where))
-    return open_table(table, **words)
+    return open_table(table, selection)
 
 
 def _of_postgres(
-    ibis: Any, backend: Any, source: str, shown: str, words: dict[str, Any], most: int | None, keep: Any = None
+    ibis: Any, backend: Any, source: str, shown: str, selection: Selection, keep: Any = None
 ) -> SqlRecords:
-    """The records of what stands behind FROM in PostgreSQL."""
+    """The records of SQL that may stand behind FROM in PostgreSQL; ``keep`` lives as long as they do."""
     columns = PostgresColumns.of(backend, ibis, source, shown)
-    column, unit, order, group = (words[word] for word in ("column", "unit", "order", "group"))
-    record, unit, order, group = choose(list(columns.kinds), column, unit, order, "the table", group=group)
+    wanted = selection.of(list(columns.kinds), "the table")
 
     def ask(query: Any, _alive: Any = keep) -> Any:
         return backend.to_pyarrow(query)
 
-    language = IbisLanguage(ibis, "postgres", *label_bytes(backend))
     asker = Asker(ask, backend.to_pyarrow_batches)
-    rows = columns.rows(record, unit, order, group)
-    found = SqlRecords.over(rows, asker, language, record, unit=unit, most=most, order=order)
-    return replace(found, tells_order=order is None or columns.keeps_text(order))
+    return SqlRecords.over(columns.rows(wanted), asker, IbisLanguage(ibis, "postgres"), wanted, selection.most)
 
 
-def _of_duckdb(connection: Any, name: str, shown: str, words: dict[str, Any]) -> SqlRecords:
+def _of_duckdb(connection: Any, name: str, shown: str, selection: Selection) -> SqlRecords:
     """By DuckDB's own connection: not every version of Ibis can list the tables of every version of DuckDB."""
     query = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = current_database()"
     every = guarded(UNLISTED.format(shown), lambda: connection.execute(query).fetchall())
@@ -1039,7 +898,7 @@ def _of_duckdb(connection: Any, name: str, shown: str, words: dict[str, Any]) ->
     )
     # Not relation.query: it makes a view, which DuckDB before 2.0 refuses in a file that is open for reading.
     schema, bare = found[0]
-    return _of_relation(relation, connection.query, words, database=schema, name=bare)
+    return _of_relation(relation, connection.query, selection, database=schema, name=bare)
 
 
 def _connect(ibis: Any, database: str, shown: str) -> Any:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privatest.engines.arrays import StreamedRecords, StreamRecords
+from privatest.engines.arrays import RowStream, StreamedRecords, StreamRecords
 from privatest.engines.keys import Coder, Keys, group_codes, keys_at, order_forms, plain_key, ranks
 from privatest.engines.records import (
     NO_ENDS,
@@ -417,3 +417,10 @@ def _counted(units: Integers, scores: Integers, counts: Integers | None = None) 
     first = np.flatnonzero(np.append(True, (units[1:] != units[:-1]) | (scores[1:] != scores[:-1])))
     ones = np.ones(len(units), dtype=np.int64) if counts is None else counts[order]
     return units[first], scores[first], np.add.reduceat(ones, first)
+
+
+def records_of(stream: RowStream, most: int | None, order: str | None) -> UnitRecords | StreamRecords:
+    """The rows of a stream as records: joined by unit, put in order, or as they lie."""
+    if most is not None:
+        return UnitRecords(stream, most)
+    return StreamRecords(stream) if order is None else OrderedRecords(stream, order)
