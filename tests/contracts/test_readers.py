@@ -349,17 +349,17 @@ READERS = {
     "engines/files.py": "rows of CSV, Parquet and Feather files: `rows` and `structure`; fields: `FieldRecords`",
     "engines/arrays.py": "columns of Arrow, pandas and polars: `open_source`, or questions of `StreamedRecords`",
     "engines/sources.py": "what speaks Arrow, and iterators of records: `open_source`",
-    "engines/sql.py": "DuckDB, PostgreSQL, and what else Ibis speaks to: `SqlRecords._ask`, `each_asked`",
+    "engines/sql.py": "DuckDB, PostgreSQL, and what else Ibis speaks to: `SqlRecords._ask`, `each_guarded`",
     "engines/spark.py": "Spark: `SparkRecords._asked`, which also turns its log off",
 }
-"""All modules that ask libraries for records, and by which guard; each of these is `unheard.asked` in the end."""
+"""All modules that ask libraries for records, and by which guard; each of these is `records.guarded` in the end."""
 
 
 OPENS = {"open", "read_bytes", "stdin", "memmap", "urlopen"}
 """How files are opened without a library; of ``Path.read_text`` it is ``read_bytes`` that is used."""
 FILES = {
     "engines/files.py": "records: CSV files and the first bytes of Feather files, inside `structure` and `rows`",
-    "line_files.py": "records: lines of `monitor` and `sequential`, bytes still, which `LineRecords` are asked about",
+    "followed.py": "records: lines of `monitor` and `sequential`, bytes still, which `LineRecords` are asked about",
     "cli/commands.py": "records: lines of standard input, as above",
     "streams/state.py": "no records: a stream's own state",
     "ledger/store.py": "no records: the ledger",

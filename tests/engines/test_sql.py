@@ -90,17 +90,6 @@ def test_a_text_does_where_there_are_no_arrays(name: str, tmp_path: Path) -> Non
     assert plain.total(case.score) == sum(expected(case.score, numbers))
 
 
-def test_the_quick_sum_of_a_line_is_the_plain_one(tmp_path: Path) -> None:
-    assert LINE.line is not None
-    numbers = [*np.random.default_rng(3).normal(0, 2, 5000).tolist(), *STRANGE, *(-x for x in STRANGE), None, 1e9, -1e9]
-    records = open_source(WAREHOUSES["DuckDB"]({"x": numbers}, tmp_path))
-    assert isinstance(records, SqlRecords)
-    assert records._quick(LINE) is not None
-    plain = SqlRecords(records.rows, records.asker, IbisLanguage(ibis, "unknown"), None, None)
-    assert plain._quick(LINE) is None
-    assert records.total(LINE) == plain.total(LINE) == sum(expected(LINE, numbers))
-
-
 @pytest.mark.parametrize("name", NUMERIC)
 def test_nan_in_a_file_whose_numbers_are_finite(name: str, tmp_path: Path) -> None:
     """NaN is in no minimum and maximum that a Parquet file states, and DuckDB believes those."""

@@ -4,9 +4,6 @@ Opening a table looks at its structure only. A total, the totals of blocks and a
 returns integers, never a record. What a database says when it fails may quote records, so it is not passed on.
 
 :class:`IbisLanguage` writes what :mod:`privatest.engines.expression` needs, with the differences between databases.
-:class:`FoldedLine` is a quicker form for DuckDB of a score that is a clipped line: a CASE with three branches costs
-four times its ``sum(x)``, and ``least`` with ``greatest`` no less. Two absolute values clip without a branch:
-|c - L| - |c - H| = 2 clip(c, L, H) - (L + H), in whole numbers, so exactly.
 
 :class:`PostgresColumns` reads columns of PostgreSQL so that no value of any record can raise. The server says what a
 column is: a domain is its base type, an enumeration is text. Text is read in databases whose encoding is UTF-8 only: in
@@ -30,7 +27,6 @@ import numpy as np
 from privatest.addresses import format_of, unclear_login, without_secrets
 from privatest.engines import expression
 from privatest.engines.arrays import column_of
-from privatest.engines.expression import clipped_line
 from privatest.engines.keys import ISO, ISO_ZONED, ZONE, ColumnNames, Selection, group_name, plain_key, plain_time
 from privatest.engines.records import (
     MOST_GROUPS,
@@ -52,7 +48,7 @@ from privatest.engines.records import (
 from privatest.engines.units import joined
 from privatest.errors import InvalidData, MissingExtra
 from privatest.numbers import Integers, suggestion
-from privatest.scores import Cells, DyadicCells, Score
+from privatest.scores import Cells, Score
 
 # Sums of 2^41 such scores stay within 64 bits. Larger scores are counted, and summed here in Python's integers.
 SUMMABLE = 1 << 22
@@ -235,65 +231,6 @@ def _short(kind: Any) -> bool:
 
 def _written(number: Fraction) -> Decimal:
     return Context(prec=math.ceil(number.denominator.bit_length()) + 10).divide(number.numerator, number.denominator)
-
-
-# Records far below count so much, those far above 1: one sum tells both numbers, up to 2^40 records each.
-BELOW = 1 << 40
-
-
-@dataclass(frozen=True)
-class FoldedLine:
-    """The sums to ask for, and how the total follows from them."""
-
-    sums: dict[str, Any]
-    score: Score
-    first: int
-    low: int
-    high: int
-
-    def total(self, count: int, finite: int, folded: int, far: int) -> int:
-        """The total of ``count`` records: the finite ones, of which the far ones come in two counts, and odd ones."""
-        assert self.score.line is not None
-        sign, offset = self.score.line
-        below, above = divmod(far, BELOW)
-        near = finite - above - below
-        clipped = (folded + near * (self.low + self.high)) // 2 + above * self.high + below * self.low
-        return sign * (clipped - finite * self.first) + finite * offset + (count - finite) * self.score.odd_score
-
-
-def folded_line(score: Score, column: Any, language: IbisLanguage) -> FoldedLine | None:
-    """The sums for a score that is a line over the whole of the reals; None for other scores."""
-    cells, ibis = score.cells, language.ibis
-    if not isinstance(cells, DyadicCells) or score.line is None or min(-cells.low, cells.high) < math.inf:
-        return None
-    line = clipped_line(cells, score.table, score.line)
-    low, high = cells.first + line.left, cells.first + line.right
-    # The floor in a short integer, the difference in one of twice the length: that cannot overflow.
-    short, long = ("int16", "int32") if max(abs(low), abs(high)) < 1 << 15 else ("int32", "int64")
-    if max(abs(low), abs(high)) >= 1 << 31 or high - low >= SUMMABLE:
-        return None
-
-    @ibis.udf.scalar.builtin(signature=(("float64",), "float64"))
-    def floor(x):  # type: ignore[no-untyped-def]
-        ...
-
-    x = language.double(column)
-    # NULL where the floor is too large for the short integer, and for NULL, NaN and infinities. DuckDB may take it for
-    # never NULL, from a file's minimum and maximum, which know no NaN: so the finite ones are counted by themselves.
-    cell = floor(x * language.number(cells.factor)).try_cast(short).cast(long)
-    folded = (cell - ibis.literal(low, type=long)).abs() - (cell - ibis.literal(high, type=long)).abs()
-    far = cell.isnull() & language.finite(x)
-    return FoldedLine(
-        {
-            "finite": language.finite(x).sum(),
-            "folded": folded.sum().cast("int64"),
-            "far": ibis.cases((far, ibis.ifelse(x > 0, 1, BELOW))).sum(),
-        },
-        score,
-        cells.first,
-        low,
-        high,
-    )
 
 
 NUMBERS = {
@@ -564,11 +501,6 @@ class SqlRecords(OneReading):
             return joined(self._by_size(score, counted=large), self.most or 1)
         if large or not (self.most or expression.few_steps(score)):
             return self._counted_sum(score)
-        quick = self._quick(score)
-        if quick is not None:
-            found = self._ask(self.rows.aggregate(**quick.sums, n=self.rows.count()))
-            count = int(found["n"][0].as_py())
-            return count, quick.total(count, *(int(found[name][0].as_py() or 0) for name in quick.sums))
         rows = self._valued(self._score(score), score.odd_score)
         found = self._ask(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
         return int(found["n"][0].as_py()), int(found["total"][0].as_py() or 0)
@@ -595,11 +527,6 @@ class SqlRecords(OneReading):
         yield from zip(
             *(map(int, part) for part in (found["m"].to_pylist(), found["n"].to_pylist(), totals)), strict=True
         )
-
-    def _quick(self, score: Score) -> FoldedLine | None:
-        if self.most is not None or self.language.dialect != "duckdb" or self.rows.r.type().is_string():
-            return None
-        return folded_line(score, self.rows.r, self.language)
 
     def _counted_sum(self, score: Score) -> tuple[int, int]:
         """The same sum, from how many records have each value: exact however large the scores are."""
