@@ -350,7 +350,7 @@ READERS = {
     "engines/arrays.py": "columns of Arrow, pandas and polars: `open_source`, or questions of `StreamedRecords`",
     "engines/sources.py": "what speaks Arrow, and iterators of records: `open_source`",
     "engines/sql.py": "DuckDB, PostgreSQL, and what else Ibis speaks to: `SqlRecords._ask`, `each_guarded`",
-    "engines/spark.py": "Spark: `SparkRecords._asked`, which also turns its log off",
+    "engines/spark.py": "Spark: `SparkRecords._guarded`, which also turns its log off",
 }
 """All modules that ask libraries for records, and by which guard; each of these is `records.guarded` in the end."""
 

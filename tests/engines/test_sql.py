@@ -85,7 +85,7 @@ def test_a_text_does_where_there_are_no_arrays(name: str, tmp_path: Path) -> Non
     source = WAREHOUSES["DuckDB"]({"x": numbers, "when": list(range(len(numbers)))}, tmp_path)
     records = open_source(source, column="x", order="when")
     assert isinstance(records, SqlRecords)
-    plain = SqlRecords(records.rows, records.asker, IbisLanguage(ibis, "unknown"), None, "when")
+    plain = SqlRecords(records.rows, records.runner, IbisLanguage(ibis, "unknown"), None, "when")
     assert plain.series(case.score).tolist() == expected(case.score, numbers)
     assert plain.total(case.score) == sum(expected(case.score, numbers))
 
@@ -595,7 +595,7 @@ def test_hugeint_is_the_nearest_double() -> None:
     records = open_source(connection.table("t"), column="x", order="place")
     assert isinstance(records, SqlRecords)
     query = records.rows.select(x=records.language.double(records.rows.r), o=records.rows.o).order_by("o")
-    assert records.asker.whole(query)["x"].to_pylist() == [float(x) for x in numbers]
+    assert records.runner.whole(query)["x"].to_pylist() == [float(x) for x in numbers]
 
 
 def test_labels_with_nul_and_other_characters_that_parsers_mind() -> None:

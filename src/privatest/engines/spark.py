@@ -150,7 +150,7 @@ PLACE_BITS = 33
 # Where Spark keeps the type char(n) or varchar(n) of a column that it calls a string.
 CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 COMPLAINT = "Spark could not finish the job. Count the frame's rows yourself to learn why."
-# After a job that failed, other tasks of it may fail too: so many seconds, at most, they are waited for.
+# Seconds, at most, to wait for the other tasks of a job that failed: they may fail, and log a record, too.
 LAST_WORDS = 5.0
 
 
@@ -215,7 +215,7 @@ def _column_called(frame: Any, names: list[str], name: str) -> Any:
 
 
 def _group_called(text: str, kind: str) -> str | None:
-    """What a group is called whose key, of this type, Spark writes as a text."""
+    """The name of a group whose key, of this type, Spark writes as this text."""
     if is_text(kind):
         return text
     if kind == "boolean":
@@ -268,8 +268,8 @@ class SparkRecords(OneReading):
 
     def portions(self) -> Iterator[Column]:
         """The records themselves, for the holder of the data only; partition by partition."""
-        rows = self._asked(lambda: self.rows.select("r").toLocalIterator())
-        while some := self._asked(lambda: [row[0] for row in islice(rows, CHUNK)]):
+        rows = self._guarded(lambda: self.rows.select("r").toLocalIterator())
+        while some := self._guarded(lambda: [row[0] for row in islice(rows, CHUNK)]):
             yield SequenceRecords(some, self.declared)
 
     def _rows(self) -> int:
@@ -340,8 +340,8 @@ class SparkRecords(OneReading):
     def _gathered(self, rows: Any) -> Integers:
         rows = rows.select("v")
         if hasattr(rows, "toArrow"):
-            return self._asked(lambda: np.asarray(rows.toArrow().column("v")).astype(np.int64))
-        return self._asked(lambda: np.fromiter((row[0] for row in rows.toLocalIterator()), dtype=np.int64))
+            return self._guarded(lambda: np.asarray(rows.toArrow().column("v")).astype(np.int64))
+        return self._guarded(lambda: np.fromiter((row[0] for row in rows.toLocalIterator()), dtype=np.int64))
 
     def check_ends(self, ends: range) -> None:
         if not len(ends):
@@ -451,10 +451,10 @@ class SparkRecords(OneReading):
         return {int(value): int(count) for value, count in self._ask(rows.groupBy("v").agg(F.count(F.lit(1))))}
 
     def _ask(self, query: Any) -> list[Any]:
-        return self._asked(lambda: list(query.collect()))
+        return self._guarded(lambda: list(query.collect()))
 
-    def _asked(self, ask: Callable[[], Answer]) -> Answer:
-        """What a job answers, unheard: Spark's own log, which quotes the records that a job fails at, is off."""
+    def _guarded(self, ask: Callable[[], Answer]) -> Answer:
+        """Run a job guarded, with Spark's own log off, which quotes the records that a job fails at."""
 
         def quietly() -> Answer:
             with _log_off(self.rows.sparkSession):

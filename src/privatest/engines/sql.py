@@ -212,7 +212,7 @@ class IbisLanguage:
 
 
 def group_caller(kind: Any) -> Callable[[str], str | None]:
-    """What a group is called whose key, of this type of Ibis, the database writes as a text."""
+    """A function from the text that a database writes for a group's key, of this type, to the group's name."""
     if kind.is_string():
         return str
     if kind.is_boolean():
@@ -383,8 +383,8 @@ COMPLAINT = "The database could not answer the query. Ask it about the table its
 
 
 @dataclass(frozen=True)
-class Asker:
-    """How a query is run: to an Arrow table, or to batches one after the other."""
+class QueryRunner:
+    """Runs a query: to an Arrow table (``whole``), or to batches one after the other (``stream``)."""
 
     whole: Callable[[Any], Any]
     stream: Callable[[Any], Any]
@@ -395,7 +395,7 @@ class SqlRecords(OneReading):
     """A column of an Ibis table, with the columns of its units and of its order."""
 
     rows: Any  # a table of the columns r (record), u (unit), o and t (order, its text), g (group): where named
-    asker: Asker
+    runner: QueryRunner
     language: IbisLanguage
     most: int | None
     order: str | None
@@ -406,7 +406,7 @@ class SqlRecords(OneReading):
     _texts: dict[str, str] = field(default_factory=dict, repr=False)  # by the groups' names
 
     @classmethod
-    def of(cls, table: Any, asker: Asker, language: IbisLanguage, selection: Selection) -> SqlRecords:
+    def of(cls, table: Any, runner: QueryRunner, language: IbisLanguage, selection: Selection) -> SqlRecords:
         """The records of one column of a table."""
         wanted = selection.of(list(table.columns), "the table")
         record: Any = table[wanted.record]
@@ -423,16 +423,18 @@ class SqlRecords(OneReading):
                 chosen["t"] = order
         if group is not None:
             chosen["g"] = group if group.type().is_string() else language.key(group)
-        return cls.over(table.select(**chosen), asker, language, wanted, selection.most)
+        return cls.over(table.select(**chosen), runner, language, wanted, selection.most)
 
     @classmethod
-    def over(cls, rows: Any, asker: Asker, language: IbisLanguage, wanted: ColumnNames, most: int | None) -> SqlRecords:
+    def over(
+        cls, rows: Any, runner: QueryRunner, language: IbisLanguage, wanted: ColumnNames, most: int | None
+    ) -> SqlRecords:
         """The records of a table of the columns r, u, o, t and g, which were made of the wanted ones."""
         called: Callable[[str], str | None] = str
         if "g" in rows.columns:
             called = group_caller(rows.g.type())
             rows = rows.mutate(g=rows.g if rows.g.type().is_string() else rows.g.cast("string"))
-        return cls(rows, asker, language, most, wanted.order, wanted.record, called=called)
+        return cls(rows, runner, language, most, wanted.order, wanted.record, called=called)
 
     def groups(self) -> list[str]:
         rows = self.rows.filter(self.rows.g.notnull())
@@ -483,7 +485,7 @@ class SqlRecords(OneReading):
         """The records themselves, for the holder of the data only."""
         query = self.rows.select(r=self.rows.r)
         return each_guarded(
-            COMPLAINT, lambda: (column_of(batch.column(0), self.column) for batch in self.asker.stream(query))
+            COMPLAINT, lambda: (column_of(batch.column(0), self.column) for batch in self.runner.stream(query))
         )
 
     def _rows(self) -> int:
@@ -529,7 +531,7 @@ class SqlRecords(OneReading):
         )
 
     def _counted_sum(self, score: Score) -> tuple[int, int]:
-        """The same sum, from how many records have each value: exact however large the scores are."""
+        """Count and sum from how many records have each value: exact however large the scores are."""
         by_cell = self.most is None
         value = self._cell(score.cells) if by_cell else self._score(score)
         rows = self._valued(value, score.cells.count if by_cell else score.odd_score)
@@ -568,7 +570,7 @@ class SqlRecords(OneReading):
             rows = self._with_ties(rows, self._in_order(rows), ends)
         ties = {"tie": rows.tie} if len(ends) else {}
         query = rows.order_by(self._in_order(rows)).select(v=rows.v.cast("int64"), **ties)
-        batches = guarded(COMPLAINT, lambda: list(self.asker.stream(query)))
+        batches = guarded(COMPLAINT, lambda: list(self.runner.stream(query)))
         if ties and any(np.asarray(batch.column(1)).any() for batch in batches):
             raise tied(self.order)
         found = np.concatenate([np.empty(0, dtype=np.int64), *(np.asarray(batch.column(0)) for batch in batches)])
@@ -683,7 +685,7 @@ class SqlRecords(OneReading):
         return [int(v) for v in found["v"].to_pylist()], [int(n) for n in found["n"].to_pylist()]
 
     def _ask(self, query: Any) -> Any:
-        return guarded(COMPLAINT, lambda: self.asker.whole(query))
+        return guarded(COMPLAINT, lambda: self.runner.whole(query))
 
 
 NAME = "privatest_records"
@@ -715,10 +717,10 @@ def open_table(table: Any, selection: Selection) -> SqlRecords:
         return _of_postgres(ibis, backend, source, "the table", selection, keep=table)
     # DuckDB's answers are Arrow tables already (and DuckDB 2 lacks what Ibis 12 asks it for batches with).
     batches = backend.name != "duckdb"
-    asker = Asker(
+    runner = QueryRunner(
         backend.to_pyarrow, backend.to_pyarrow_batches if batches else lambda q: backend.to_pyarrow(q).to_batches()
     )
-    return SqlRecords.of(table, asker, IbisLanguage(ibis, backend.name), selection)
+    return SqlRecords.of(table, runner, IbisLanguage(ibis, backend.name), selection)
 
 
 def open_relation(relation: Any, selection: Selection) -> SqlRecords:
@@ -746,7 +748,7 @@ def _of_relation(relation: Any, ask: Callable[[str], Any], selection: Selection,
     def whole(query: Any) -> Any:
         return answer(query).to_arrow_table()
 
-    return SqlRecords.of(table, Asker(whole, stream), IbisLanguage(ibis, "duckdb"), selection)
+    return SqlRecords.of(table, QueryRunner(whole, stream), IbisLanguage(ibis, "duckdb"), selection)
 
 
 def open_address(address: str, selection: Selection) -> SqlRecords:
@@ -774,7 +776,7 @@ def open_address(address: str, selection: Selection) -> SqlRecords:
     except BaseException:
         close()
         raise
-    weakref.finalize(records.asker, close)  # which copies of the records share
+    weakref.finalize(records.runner, close)  # which copies of the records share
     return records
 
 
@@ -802,8 +804,8 @@ def _of_postgres(
     def ask(query: Any, _alive: Any = keep) -> Any:
         return backend.to_pyarrow(query)
 
-    asker = Asker(ask, backend.to_pyarrow_batches)
-    return SqlRecords.over(columns.rows(wanted), asker, IbisLanguage(ibis, "postgres"), wanted, selection.most)
+    runner = QueryRunner(ask, backend.to_pyarrow_batches)
+    return SqlRecords.over(columns.rows(wanted), runner, IbisLanguage(ibis, "postgres"), wanted, selection.most)
 
 
 def _of_duckdb(connection: Any, name: str, shown: str, selection: Selection) -> SqlRecords:
