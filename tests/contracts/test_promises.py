@@ -300,7 +300,7 @@ def steps() -> Iterator[Any]:
             yield pytest.param(name, 1, id=f"{name}, all", marks=pytest.mark.exhaustive)
 
 
-@pytest.mark.parametrize(("opener", "takes_every"), steps())
+@pytest.mark.parametrize(("opener", "takes_every"), list(steps()))
 def test_every_source_meets_every_mechanism(
     opener: str, takes_every: int, tmp_path: Path, show: Callable[[str], None]
 ) -> None:
