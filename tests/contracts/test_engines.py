@@ -33,14 +33,20 @@ ELSEWHERE = {name: WAREHOUSES[name] for name in ("DuckDB", "PostgreSQL", "Spark"
 TABLES = {**FRAMES, **ELSEWHERE}
 EVERY = {**OPENERS, **ELSEWHERE}
 TIED = "equal days on both sides of a block's end"
-# Databases take their time for each question: after the first few cases, with scores of all kinds, they are asked for
-# totals and blocks alone. `python -m tests.engines.random_cases --engine spark` asks for more.
-SPARK_CASES = 10
-ASKED_ALL = {"Spark": 3, "DuckDB": 7, "PostgreSQL": 7}
+# The first cases have a score of each kind. Spark takes its time: it is asked for fewer.
+KINDS = 7
+FEWER = {"Spark": (3, 10)}
 
 
 def named(openers: dict[str, Any]) -> list[Any]:
-    return [pytest.param(name, marks=SPARK if name == "Spark" else []) for name in openers]
+    """Each opener with some cases for `make test`, and with the others for `make exhaustive`."""
+    found = []
+    for name in openers:
+        marks = SPARK if name == "Spark" else []
+        few, last = FEWER.get(name, (KINDS, len(CASES)))
+        found.append(pytest.param(name, range(few), id=name, marks=marks))
+        found.append(pytest.param(name, range(few, last), id=f"{name}, others", marks=[*marks, pytest.mark.exhaustive]))
+    return found
 
 
 ODD = [None, math.nan, math.inf, -math.inf]
@@ -53,17 +59,16 @@ TESTS = {
 }
 
 
-def findings(case: Case, opener: str, folder: Path, *, all_of_it: bool = True) -> dict[str, Any]:
+def findings(case: Case, opener: str, folder: Path) -> dict[str, Any]:
     """Everything an engine says about the records of a case."""
     score = case.score
     words = {} if opener in SINGLE else {"column": "x"}
     records = engines.open_source(EVERY[opener](case.columns, folder), **words)
     records.check(score)
-    found: dict[str, Any] = {"count": records.count(), "total": records.total(score)}
-    return {**found, "cells": records.histogram(score.cells)} if all_of_it else found
+    return {"count": records.count(), "total": records.total(score), "cells": records.histogram(score.cells)}
 
 
-def ordered_findings(case: Case, opener: str, folder: Path, *, all_of_it: bool = True) -> dict[str, Any]:
+def ordered_findings(case: Case, opener: str, folder: Path) -> dict[str, Any]:
     """What an engine says about the records in the order of a column, and about units."""
     score, source = case.score, TABLES[opener](case.columns, folder)
     if opener == "Arrow stream":  # can be read once only
@@ -80,10 +85,9 @@ def ordered_findings(case: Case, opener: str, folder: Path, *, all_of_it: bool =
         with pytest.raises(InvalidData, match="cannot be given here together with a question about the order"):
             engines.open_for(need, source, column="x", unit="who", order="day")
     else:
-        days = engines.open_for(need, source, column="x", unit="who", order="day")
+        texts = pt.read_as(source, text_order=True)  # days are texts of no ISO form
+        days = engines.open_for(need, texts, column="x", unit="who", order="day")
         found["placed blocks by day"] = refusable(lambda: days.block_totals(score, case.block, case.start))
-    if not all_of_it:
-        return found
     found |= {
         "series": ordered.series(score).tolist(),
         "values": told(ordered, len(case.columns["when"])),
@@ -178,36 +182,47 @@ def blocks_by_hand(rows: list[tuple[Any, int]], block: int) -> list[int] | str:
     return [sum(score for _, score in rows[end - block : end]) for end in ends]
 
 
-@pytest.mark.parametrize("opener", named(EVERY))
-def test_thirty_random_cases_have_the_same_totals(opener: str, tmp_path: Path) -> None:
-    for number, case in enumerate(CASES[: SPARK_CASES if opener == "Spark" else None]):
+@pytest.mark.parametrize(("opener", "numbers"), named(EVERY))
+def test_random_cases_have_the_same_totals(opener: str, numbers: range, tmp_path: Path) -> None:
+    for number in numbers:
         folder = tmp_path / str(number)
         folder.mkdir()
-        all_of_it = number < ASKED_ALL.get(opener, len(CASES))
-        found, wanted = findings(case, opener, folder, all_of_it=all_of_it), expected(case)
+        assert findings(CASES[number], opener, folder) == expected(CASES[number]), number
+
+
+@pytest.mark.parametrize(("opener", "numbers"), named(TABLES))
+def test_random_cases_have_the_same_blocks_and_units(opener: str, numbers: range, tmp_path: Path) -> None:
+    for number in numbers:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        found, wanted = ordered_findings(CASES[number], opener, folder), expected_in_order(CASES[number])
         assert found == {key: wanted[key] for key in found}, number
 
 
-@pytest.mark.parametrize("opener", named(TABLES))
-def test_thirty_random_cases_have_the_same_blocks_and_units(opener: str, tmp_path: Path) -> None:
-    for number, case in enumerate(CASES[: SPARK_CASES if opener == "Spark" else None]):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        all_of_it = number < ASKED_ALL.get(opener, len(CASES))
-        found, wanted = ordered_findings(case, opener, folder, all_of_it=all_of_it), expected_in_order(case)
-        assert found == {key: wanted[key] for key in found}, number
+ODD_TABLES = [("duckdb", 6, 30), ("postgres", 6, 30), ("spark", 2, 6)]
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "postgres", pytest.param("spark", marks=SPARK)])
-def test_random_tables_of_odd_types_are_what_plain_lists_are(engine: str) -> None:
+@pytest.mark.parametrize(
+    ("engine", "numbers"),
+    [
+        pytest.param(engine, numbers, id=f"{engine}{name}", marks=[*(SPARK if engine == "spark" else []), *marks])
+        for engine, few, last in ODD_TABLES
+        for numbers, name, marks in ((range(few), "", []), (range(few, last), ", others", [pytest.mark.exhaustive]))
+    ],
+)
+def test_random_tables_of_odd_types_are_what_plain_lists_are(engine: str, numbers: range) -> None:
     """Units, orders and missing values together; more of them: python -m tests.engines.random_cases --cases 300."""
-    numbers = range(6 if engine == "spark" else 30)
     wrong = [str(found) for found in random_cases.differences(engine, numbers) if found is not None]
     assert not wrong, "\n".join(wrong)
-    cases = [random_cases.make_case(number, random_cases.ENGINES[engine][0]) for number in numbers]
-    together = [case for case in cases if case.unit and case.order]
-    assert len(together) > len(cases) / 3
-    assert any(None in row for case in together for row in case.rows)
+
+
+@pytest.mark.parametrize(("engine", "few", "last"), ODD_TABLES)
+def test_the_random_tables_hold_what_they_are_meant_to(engine: str, few: int, last: int) -> None:
+    for count in (few, last):
+        cases = [random_cases.make_case(number, random_cases.ENGINES[engine][0]) for number in range(count)]
+        together = [case for case in cases if case.unit and case.order]
+        assert len(together) >= len(cases) / 3
+        assert any(None in row for case in together for row in case.rows)
 
 
 def test_the_cases_hold_what_they_are_meant_to() -> None:

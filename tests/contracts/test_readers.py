@@ -349,10 +349,10 @@ READERS = {
     "engines/files.py": "rows of CSV, Parquet and Feather files: `rows` and `structure`; fields: `FieldRecords`",
     "engines/arrays.py": "columns of Arrow, pandas and polars: `open_source`, or questions of `StreamedRecords`",
     "engines/sources.py": "what speaks Arrow, and iterators of records: `open_source`",
-    "engines/sql.py": "DuckDB, PostgreSQL, and what else Ibis speaks to: `SqlRecords._ask`, `each_asked`",
-    "engines/spark.py": "Spark: `SparkRecords._asked`, which also turns its log off",
+    "engines/sql.py": "DuckDB, PostgreSQL, and what else Ibis speaks to: `SqlRecords._ask`, `each_guarded`",
+    "engines/spark.py": "Spark: `SparkRecords._guarded`, which also turns its log off",
 }
-"""All modules that ask libraries for records, and by which guard; each of these is `unheard.asked` in the end."""
+"""All modules that ask libraries for records, and by which guard; each of these is `records.guarded` in the end."""
 
 
 OPENS = {"open", "read_bytes", "stdin", "memmap", "urlopen"}

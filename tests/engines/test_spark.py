@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,9 @@ import privatest as pt
 from privatest import engines
 from privatest.engines import expression, open_source
 from privatest.engines.records import counter
-from privatest.engines.spark import SparkRecords, _stages, score_in_stages
+from privatest.engines.spark import SparkRecords
 from privatest.errors import InvalidData, MissingExtra
-from privatest.scores import DyadicCells, Score
+from privatest.scores import Score
 from tests.engines.catalogue import SCORES, first_rows
 from tests.engines.extremes import EXTREMES, doubles, scores
 from tests.engines.warehouses import SPARK, WAREHOUSES, spark
@@ -33,15 +32,6 @@ pytestmark = SPARK
 
 LINE = SCORES["line"].score
 LABELS = SCORES["text labels"].score
-# Cells that no stage has stand-ins for.
-EXPRESSIONS = {
-    "dyadic, scaled far down",
-    "dyadic, edges beyond all numbers",
-    "dyadic, scaled far up",
-    "dyadic, further from zero",
-    "dyadic, beyond the far",
-    "bounded, small scale",
-}
 
 
 def expected(score: Score, numbers: list[Any]) -> list[int]:
@@ -54,7 +44,7 @@ def frame(columns: dict[str, list[Any]] | pa.Table, folder: Path) -> Any:
 
 @pytest.mark.parametrize("name", EXTREMES)
 def test_every_double_gets_the_score_it_has_in_memory(name: str, tmp_path: Path) -> None:
-    """All scores of the cells in one job, as expressions and in stages."""
+    """All scores of the cells in one job."""
     cells, numbers = EXTREMES[name], doubles(EXTREMES[name])
     records = open_source(frame({"x": numbers, "when": list(range(len(numbers)))}, tmp_path), column="x", order="when")
     assert isinstance(records, SparkRecords)
@@ -64,30 +54,11 @@ def test_every_double_gets_the_score_it_has_in_memory(name: str, tmp_path: Path)
     by_expressions = sorted(records.rows.select("o", *made).collect())
     for name_of_score, score in wanted.items():
         assert_same(numbers, [row[name_of_score] for row in by_expressions], score)
-    staged = {name: score_in_stages(s, records.rows, ["o"], F) for name, s in wanted.items()}
-    parts = [
-        rows.select("o", value.alias("v"), F.lit(name).alias("name"))
-        for name, (rows, value) in ((name, stages) for name, stages in staged.items() if stages)
-    ]
-    found = sorted(reduce(lambda one, more: one.union(more), parts).collect()) if parts else []
-    for name_of_score, stages in staged.items():
-        if stages is not None:
-            assert_same(numbers, [row["v"] for row in found if row["name"] == name_of_score], wanted[name_of_score])
 
 
 def assert_same(numbers: list[Any], found: list[int], score: Score) -> None:
     names = [repr(x) for x in numbers]
     assert dict(zip(names, found, strict=True)) == dict(zip(names, expected(score, numbers), strict=True))
-
-
-def test_what_is_scored_in_stages() -> None:
-    """All dyadic and bounded cells of ordinary size; the catalogue has a line, and one that falls."""
-    for name, cells in EXTREMES.items():
-        suits = name.startswith(("dyadic", "bounded")) and name not in EXPRESSIONS
-        for score in scores(cells):
-            assert (_stages(score) is not None) == suits, name
-    lines = [score.line for cells in EXTREMES.values() for score in scores(cells) if isinstance(cells, DyadicCells)]
-    assert {1, -1} <= {line[0] for line in lines if line is not None}
 
 
 @pytest.fixture(params=["false", "true"])

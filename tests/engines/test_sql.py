@@ -85,20 +85,9 @@ def test_a_text_does_where_there_are_no_arrays(name: str, tmp_path: Path) -> Non
     source = WAREHOUSES["DuckDB"]({"x": numbers, "when": list(range(len(numbers)))}, tmp_path)
     records = open_source(source, column="x", order="when")
     assert isinstance(records, SqlRecords)
-    plain = SqlRecords(records.rows, records.asker, IbisLanguage(ibis, "unknown"), None, "when")
+    plain = SqlRecords(records.rows, records.runner, IbisLanguage(ibis, "unknown"), None, "when")
     assert plain.series(case.score).tolist() == expected(case.score, numbers)
     assert plain.total(case.score) == sum(expected(case.score, numbers))
-
-
-def test_the_quick_sum_of_a_line_is_the_plain_one(tmp_path: Path) -> None:
-    assert LINE.line is not None
-    numbers = [*np.random.default_rng(3).normal(0, 2, 5000).tolist(), *STRANGE, *(-x for x in STRANGE), None, 1e9, -1e9]
-    records = open_source(WAREHOUSES["DuckDB"]({"x": numbers}, tmp_path))
-    assert isinstance(records, SqlRecords)
-    assert records._quick(LINE) is not None
-    plain = SqlRecords(records.rows, records.asker, IbisLanguage(ibis, "unknown"), None, None)
-    assert plain._quick(LINE) is None
-    assert records.total(LINE) == plain.total(LINE) == sum(expected(LINE, numbers))
 
 
 @pytest.mark.parametrize("name", NUMERIC)
@@ -606,7 +595,7 @@ def test_hugeint_is_the_nearest_double() -> None:
     records = open_source(connection.table("t"), column="x", order="place")
     assert isinstance(records, SqlRecords)
     query = records.rows.select(x=records.language.double(records.rows.r), o=records.rows.o).order_by("o")
-    assert records.asker.whole(query)["x"].to_pylist() == [float(x) for x in numbers]
+    assert records.runner.whole(query)["x"].to_pylist() == [float(x) for x in numbers]
 
 
 def test_labels_with_nul_and_other_characters_that_parsers_mind() -> None:

@@ -120,10 +120,10 @@ class LookUp:
 
 
 class Kernel:
-    """Scores chunks of numbers, in one thread: by a look-up where all of a chunk has a place there, else by the cells.
+    """Scores numbers chunk by chunk: by a look-up where all of a chunk has a place there, else by the cells.
 
-    Both ways give the same scores; the look-up takes a tenth to a half of the time. It has working memory of its own,
-    for chunks of at most ``size`` numbers.
+    Both ways give the same scores; the look-up takes a tenth to a half of the time. A kernel has working memory of its
+    own, for chunks of at most ``size`` numbers, so that it serves one thread.
     """
 
     def __init__(self, score: Score, size: int = CHUNK) -> None:
@@ -140,10 +140,18 @@ class Kernel:
                 return self._look_up.entries.take(places, out=self._found[: len(chunk)], mode="clip")
         return self._score.table[self._score.cells.index(chunk)]
 
-    def total(self, chunk: Floats) -> int:
-        """The exact sum of the scores."""
-        scores = self.scores(chunk)
-        return sum(scores.tolist()) if self._large else int(scores.sum())
+    def series(self, values: npt.NDArray[Any]) -> Integers:
+        """The score of each number of an array."""
+        found = np.empty(len(values), dtype=np.int64)
+        for first in range(0, len(values), CHUNK):
+            chunk = as_floats(values[first : first + CHUNK])
+            found[first : first + len(chunk)] = self.scores(chunk)
+        return found
+
+    def total(self, values: npt.NDArray[Any]) -> int:
+        """The exact sum of the scores of an array: the totals of chunks are summed as Python integers."""
+        scores = (self.scores(as_floats(values[first : first + CHUNK])) for first in range(0, len(values), CHUNK))
+        return sum(sum(one.tolist()) if self._large else int(one.sum()) for one in scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,33 +178,19 @@ class ArrayRecords(Column):
         return ArrayRecords(self.values[first:last], self.kind)
 
     def total(self, score: Score) -> int:
-        return sum(self._in_ranges(lambda part: part.total_by(Kernel(score, min(part.count(), CHUNK)))))
-
-    def total_by(self, kernel: Kernel) -> int:
-        """The exact sum of the scores by this kernel, in one thread."""
-        return sum(kernel.total(chunk) for chunk in self._chunks())
+        return sum(self._in_ranges(lambda values: Kernel(score, min(len(values), CHUNK)).total(values)))
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - nothing is tied
-        def scores(part: ArrayRecords) -> Integers:
-            kernel, found, at = Kernel(score, min(part.count(), CHUNK)), np.empty(part.count(), dtype=np.int64), 0
-            for chunk in part._chunks():
-                found[at : at + len(chunk)] = kernel.scores(chunk)
-                at += len(chunk)
-            return found
+        return np.concatenate(self._in_ranges(lambda values: Kernel(score, min(len(values), CHUNK)).series(values)))
 
-        return np.concatenate(self._in_ranges(scores))
-
-    def _chunks(self) -> Iterator[Floats]:
-        return (as_floats(self.values[first : first + CHUNK]) for first in range(0, len(self.values), CHUNK))
-
-    def _in_ranges(self, work: Callable[[ArrayRecords], Result]) -> list[Result]:
-        """The results for as many parts of equal length as there are processors; for the whole where it is short."""
+    def _in_ranges(self, work: Callable[[npt.NDArray[Any]], Result]) -> list[Result]:
+        """The results for as many equal parts as there are processors; for the whole where it is short."""
         threads = min(os.cpu_count() or 1, 16) if len(self.values) > FEW else 1
         if threads == 1:
-            return [work(self)]
+            return [work(self.values)]
         bounds = np.linspace(0, len(self.values), threads + 1).astype(np.int64).tolist()
         with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(lambda ends: work(self.part(*ends)), itertools.pairwise(bounds)))
+            return list(pool.map(lambda ends: work(self.values[slice(*ends)]), itertools.pairwise(bounds)))
 
 
 def as_floats(chunk: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -412,7 +406,7 @@ class StreamRecords(StreamedRecords):
 
             def work(records: Column) -> tuple[int, int]:
                 if isinstance(records, ArrayRecords):
-                    return records.count(), records.total_by(kernel)
+                    return records.count(), kernel.total(records.values)
                 return records.count(), records.total(score)
 
             return work

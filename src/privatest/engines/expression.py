@@ -88,7 +88,7 @@ class ClippedLine(NamedTuple):
 
 
 def clipped_line(cells: DyadicCells, table: Integers, line: tuple[int, int]) -> ClippedLine:
-    """The description of a score with ``line``, which every engine prints in its own way.
+    """The clipped line of a score whose ``line`` is (sign, offset).
 
     >>> cells = DyadicCells(exponent=0, first=-3, size=7)
     >>> clipped_line(cells, np.array([-1, -1, -1, 0, 1, 2, 2, 0]), (1, -3))
@@ -310,5 +310,5 @@ def _equal(found: Sequence[tuple[float, int]], odd: Any, x: Any, language: Langu
 
 
 def _runs(values: Integers) -> int:
-    """How many runs of equal entries there are."""
+    """Number of runs of equal entries."""
     return 1 + int(np.count_nonzero(np.diff(values)))

@@ -26,7 +26,7 @@ Truths = npt.NDArray[np.bool_]
 
 # The time of day in a text of ISO form.
 CLOCK = re.compile(r"(?P<clock>[0-9]{2}:[0-9]{2}(:[0-9]{2})?)(?P<fraction>\.[0-9]*)?(?P<zone>Z|[+-][0-9:]+|)", re.ASCII)
-# Of a text that is a key no more characters are told.
+# A text that is a key is shown with this many characters at most.
 LONGEST = 200
 # An ordinary decimal number in text, as CSV files hold it.
 DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
@@ -189,7 +189,7 @@ def _place(distinct: dict[Any, int], value: Any) -> int:
 
 
 def group_codes(keys: Keys, known: dict[str, int]) -> Integers:
-    """Which group each row is of: the number of its name in ``known``, which grows by new ones; -1 for no group."""
+    """The group of each row as the number of its name in ``known``, which new names are added to; -1 for no group."""
     distinct, places = np.unique(keys.values[keys.present], return_inverse=True)
     names = [_group_named(keys, value) for value in distinct]
     codes = np.array([-1 if name is None else known.setdefault(name, len(known)) for name in names], dtype=np.int64)
@@ -205,7 +205,7 @@ def _group_named(keys: Keys, value: Any) -> str | None:
 
 
 def group_name(key: Any, *, loose: bool = False) -> str | None:
-    """What a group is called: texts as they are, of CSV files without blanks around them; a blank one is no group.
+    """The name of a group: texts as they are, of CSV files without blanks around them; a blank one is no group.
 
     >>> group_name("b "), group_name(b" b ", loose=True), group_name(b" ", loose=True)
     ('b ', 'b', None)
@@ -246,7 +246,7 @@ class Coder:
 
 
 def _loose_unit(field: bytes) -> int | float | bytes:
-    """Whose a field of a CSV file says a row is: 7, 7.0 and 007 are one, as 0.0 and -0.0 are; blanks do not count.
+    """The unit that a field of a CSV file names: 7, 7.0 and 007 are one, as 0.0 and -0.0 are; blanks do not count.
 
     To take two for one costs rows, to take one for two would cost privacy.
     """
@@ -283,11 +283,11 @@ def keys_at(parts: Sequence[Keys], places: Iterable[int]) -> list[int | float | 
     for place in places:
         row = int(rows[place])
         part = int(np.searchsorted(starts, row, side="right")) - 1
-        found.append(_told(parts[part], row - int(starts[part])))
+        found.append(_plain_at(parts[part], row - int(starts[part])))
     return found
 
 
-def _told(keys: Keys, row: int) -> int | float | str | None:
+def _plain_at(keys: Keys, row: int) -> int | float | str | None:
     if not keys.present[row]:
         return None
     value = keys.values[row]
@@ -430,7 +430,7 @@ def _sort_key(key: Any) -> tuple[Any, ...]:
 
 
 def _loose_key(key: Any) -> tuple[Any, ...]:
-    """Of a field of a CSV file: a decimal number by its size, anything else (dates in ISO form too) by its text."""
+    """The sort key of a CSV field: a decimal number by its size, anything else (dates in ISO form too) by its text."""
     text = key.decode("utf-8", "replace").strip() if isinstance(key, bytes) else str(key).strip()
     if not DECIMAL.fullmatch(text):
         return (1, text.encode())

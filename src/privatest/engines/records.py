@@ -1,20 +1,20 @@
-"""What a library says while it reads records for us reaches nobody: what it raises, what it warns of and what it logs.
+"""Records: what every engine offers, how far one person reaches into it, and how it is read without being heard.
 
-A database that fails quotes the text it failed at, Arrow the number that does not fit, PySpark logs both. So all code
-of others that looks at records runs in here: every method of records (:class:`Guarded` wraps them, whatever the
-engine), and all that happens when they are opened or read part by part (:func:`guarded`, :func:`each_guarded`).
-Errors of this package, which quote no record, pass; any other becomes a sentence about the source.
-
-Warnings' filters are the process's: while anybody reads, no thread's warnings are heard. Logs of the thread that reads
-are dropped, those of others are not. Not held back: what code writes to a terminal itself, and logs on other machines.
-
-What every engine offers (:class:`Records`): sums of scores, whole or per block; never epsilon or randomness.
+Every engine offers :class:`Records`: sums of scores, whole or per block; never epsilon or randomness. :class:`Column`
+is the base of records in memory, :class:`OneReading` of those in a source that may change while it is read. Checks look
+at a column's type and length, never at a record.
 
 Records say how far one person reaches into them (:class:`Promise`), a mechanism what its noise hides (:class:`Need`);
 :func:`check_promise` is the one place where the two are compared. Records say what their column's type declares
 (:class:`Declared`), a score's cells what they take; :func:`check_declared` is the one place where these are compared.
-:class:`OneReading` is for sources that may change while they are read, :class:`Column` for records in memory. Checks
-look at a column's type and length, never at a record.
+
+What a library raises, warns of or logs while it reads records for us reaches nobody: a database that fails quotes the
+text it failed at, Arrow the number that does not fit, PySpark logs both. So all code of others that looks at records
+runs guarded: every method of records (:class:`Guarded` wraps them, whatever the engine), and all that happens when they
+are opened or read part by part (:func:`guarded`, :func:`each_guarded`). Errors of this package, which quote no record,
+pass; any other becomes a sentence about the source. Warnings' filters are the process's: while anybody reads, no
+thread's warnings are heard. Logs of the thread that reads are dropped, those of others are not. Not held back: what
+code writes to a terminal itself, and logs on other machines.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _unshown(*_: Any, **__: Any) -> None:
 
 
 def _drop_logs() -> None:
-    """See to it that logs of a thread that reads are made so that no handler takes them."""
+    """Install a factory that empties the log records of a thread that reads, at a level below every handler's."""
     made = logging.getLogRecordFactory()
     if getattr(made, "drops", None) is _inside:
         return
@@ -104,7 +104,7 @@ def _drop_logs() -> None:
 
 @contextmanager
 def silenced() -> Iterator[None]:
-    """Within it nobody hears what this thread's code warns of or logs. What it raises is :func:`guarded`'s business."""
+    """Context in which warnings and logs of this thread are dropped. Exceptions pass; :func:`guarded` replaces them."""
     if _inside.now:
         yield
         return
@@ -120,7 +120,12 @@ def silenced() -> Iterator[None]:
 
 
 def guarded(complaint: Complaint, ask: Callable[[], Answer]) -> Answer:
-    """What ``ask`` returns, unheard. Whatever it raises becomes this complaint, or what that makes of the error."""
+    """Return what ``ask`` returns, within :func:`silenced`. Whatever it raises becomes InvalidData with the complaint.
+
+    Args:
+        complaint: a sentence about the source, or a function that makes one of the error.
+        ask: code that looks at records by way of a library.
+    """
     try:
         with silenced():
             return ask()
@@ -136,7 +141,7 @@ def guarded(complaint: Complaint, ask: Callable[[], Answer]) -> Answer:
 
 
 def each_guarded(complaint: Complaint, ask: Callable[[], Iterable[Answer]]) -> Iterator[Answer]:
-    """The answers that ``ask`` gives one after the other, each of them as by :func:`guarded`."""
+    """Yield the items of an iterable that ``ask`` returns; each step is guarded as by :func:`guarded`."""
     answers = guarded(complaint, lambda: iter(ask()))
     nothing: Any = object()
     while (answer := guarded(complaint, lambda: next(answers, nothing))) is not nothing:
@@ -158,11 +163,11 @@ QUESTIONS = (
     "is_shared",
     "only",
 )
-"""What records are asked (:class:`privatest.engines.Records`): all of it is asked unheard."""
+"""Methods of :class:`Records` that look at records: each of them is guarded in every class."""
 
 
 class Guarded:
-    """Records: every question that a class of them answers is asked by :func:`guarded`."""
+    """Base of all records: wraps the methods named in ``QUESTIONS`` of each class in :func:`guarded`."""
 
     complaint: ClassVar[str] = "The data could not be read: a library that was to do it failed."
 
@@ -318,7 +323,7 @@ def folded_labels(cells: Cells) -> dict[str, int]:
 
 
 def _some_fit(content: str, cells: Cells) -> bool:
-    """Whether some value of this content has a cell."""
+    """Whether a value of this content can have a cell."""
     if content == "truths":
         named = cells.rest if isinstance(cells, LabelCells) else cells.count
         return bool(np.any(cells.index(np.array([0.0, 1.0])) < named))
@@ -632,7 +637,7 @@ def counter(cells: Cells) -> Score:
 
 
 def indexer(cells: Cells) -> Score:
-    """The score that is the index of the cell, the odd cell last."""
+    """A score that is the index of the record's cell; the odd cell is the last."""
     return _bare(cells, np.arange(cells.count + 1, dtype=np.int64))
 
 
@@ -865,7 +870,7 @@ class Column(Guarded, ABC):
 
 @dataclass(frozen=True, eq=False)
 class SomeRecords(Column):
-    """Those of a column's records that lie at some places, which are in ascending order."""
+    """The records of a column at some places, which are in ascending order."""
 
     plain: Column
     places: Indices = field(repr=False)

@@ -690,7 +690,7 @@ def _open_two(need: Need, source: Any, control: Any, column: str | None, unit: s
 
 
 def _places(source: Any) -> set[Any]:
-    """What a source is known by, wherever it lies: files, tables, or the object itself."""
+    """Identities of a source, to tell whether two are the same: of files, tables, or the object itself."""
     data = named_by_user(source)
     if isinstance(data, str) and "://" in data:
         return set(source_of(data).parts)

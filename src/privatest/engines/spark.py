@@ -1,15 +1,11 @@
 """Records in a Spark DataFrame, summed by the cluster: built-in functions only, no Python worker, no row to the driver.
 
-A score is one expression (:mod:`privatest.engines.expression`), or, on dyadic and bounded cells, a few columns that
-Spark computes one from another, in steps so small that its compiler inlines them. There a record is first made a number
-that no later step can fail for: itself where it is near, a stand-in where it is far away or makes no sense. The rest is
-arithmetic without branches: a CASE of ranges takes twice as long, since which arm the next record takes cannot be
-foreseen. Steps are SQL texts: columns built one by one cost a call to the Java process each.
+A score is one expression (:mod:`privatest.engines.expression`), as on every database. What a job says when it fails may
+quote records, so Spark's own log is off meanwhile and its message is not passed on.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,13 +13,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib import import_module
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from privatest.engines import expression
 from privatest.engines.arrays import SequenceRecords
-from privatest.engines.expression import LARGEST
 from privatest.engines.keys import ISO, ISO_ZONED, ZONE, Selection, group_name, plain_key, plain_time
 from privatest.engines.records import (
     CHUNK,
@@ -46,7 +41,7 @@ from privatest.engines.sql import SUMMABLE
 from privatest.engines.units import joined
 from privatest.errors import InvalidData, MissingExtra
 from privatest.numbers import Integers
-from privatest.scores import BoundedCells, Cells, DyadicCells, Score
+from privatest.scores import Cells, Score
 
 Answer = TypeVar("Answer")
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
@@ -154,119 +149,12 @@ def is_text(kind: str) -> bool:
     return kind.partition("(")[0].partition(" ")[0] in (PLAIN, "varchar", "char")
 
 
-# Indices of near records are below 2^NEAR; the stand-in of an odd one is 2^ODD, which a shift by ODD bits tells.
-NEAR, ODD = 49, 52
-# Exponents at which neither 2^NEAR nor 2^ODD cells leave the range of doubles.
-EXPONENTS = range(-900, 901)
-# An integer, or 0 where it is negative.
-POSITIVE = "(r & ~shiftright(r, 63))"
-
-
-class _Stages(NamedTuple):
-    """Each step makes the columns of these names from those before, the first from the record r."""
-
-    steps: list[dict[str, str]]
-    last: str
-
-
-def score_in_stages(score: Score, rows: Any, others: list[str], functions: Any) -> tuple[Any, Any] | None:
-    """Rows with all steps but the last, from the record r, beside the others; and the last, which is the score.
-
-    None where the cells do not suit this. (Spark merges a last step into the one before, unless it is in an aggregate.)
-    """
-    stages = _stages(score)
-    if stages is None:
-        return None
-    for step in stages.steps:
-        rows = rows.selectExpr(*others, *(f"{text} AS {name}" for name, text in step.items()))
-    return rows, functions.expr(stages.last)
-
-
-def _stages(score: Score) -> _Stages | None:
-    cells = score.cells
-    if isinstance(cells, BoundedCells):
-        return _bounded(score, cells)
-    if not isinstance(cells, DyadicCells) or cells.exponent not in EXPONENTS:
-        return None
-    near = math.ldexp(1.0, NEAR - cells.exponent)
-    if abs(cells.first) + cells.size > 1 << NEAR or not (cells.low < near and cells.high > -near):
-        return None
-    return _line(score, cells, *score.line) if score.line is not None else _table(score, cells)
-
-
-def _line(score: Score, cells: DyadicCells, sign: int, offset: int) -> _Stages:
-    """clip(sign * cell + offset, low, high). The stand-in of an odd record has its score."""
-    same = cells.first + sign * (score.odd_score - offset)
-    start = offset - sign * cells.first - score.low
-    steps = [
-        _safe(cells, math.ldexp(2 * same + 1, -1 - cells.exponent)),
-        {"r": f"{start}L {'+' if sign == 1 else '-'} floor(r * {_double(cells.factor)})"},
-        {"r": f"{score.high - score.low}L - {POSITIVE}"},
-    ]
-    return _Stages(steps, f"{score.high}L - {POSITIVE}")
-
-
-def _table(score: Score, cells: DyadicCells) -> _Stages:
-    """The table's entry at the clipped cell, the next one for the stand-in of an odd record."""
-    last = cells.size - 1
-    steps = [
-        _safe(cells, math.ldexp(1.0, ODD - cells.exponent)),
-        {"r": f"floor(r * {_double(cells.factor)}) - ({cells.first}L)"},
-        {"odd": f"shiftright(r + {1 << NEAR + 1}L, {ODD})", "r": f"{last}L - {POSITIVE}"},
-        {"r": f"{last}L - {POSITIVE} + odd"},
-    ]
-    return _Stages(steps, _entry(score))
-
-
-def _bounded(score: Score, cells: BoundedCells) -> _Stages | None:
-    """As ``BoundedCells.index``: t is just below 1 for records far away, 1 for odd ones, a cell further on."""
-    reach = cells.scale * 2.0**40
-    if not (max(reach, abs(cells.centre)) < 2.0**900 and reach > max(8 * math.ulp(cells.centre), 2.0**-900)):
-        return None
-    away = f"(r - {_double(cells.centre)})" if cells.centre else "r"
-    close, sane = f"abs({away}) <= {_double(reach)}", _inside(cells, LARGEST)
-    if math.isfinite(cells.low) or math.isfinite(cells.high):
-        close = f"{sane} AND {close}"
-    far = f"if({sane}, signum({away}) * {_double(reach)}, {_double(cells.scale * 2.0**60)})"
-    share = f"r / ({_double(cells.scale)} + abs(r))"
-    steps = [
-        {"r": f"if({close}, {away}, {far})"},
-        {"r": f"floor({share} * {_double(cells.factor)}) + {1 << cells.exponent}L"},
-    ]
-    return _Stages(steps, _entry(score))
-
-
-def _safe(cells: DyadicCells, odd: float) -> dict[str, str]:
-    """Records at most 2^NEAR cells from 0, and stand-ins for the others."""
-    most = math.ldexp(1.0, NEAR - cells.exponent)
-    rest = _double(odd)
-    if cells.low < -most or cells.high > most:
-        rest = f"if({_inside(cells, LARGEST)}, signum(r) * {_double(most)}, {rest})"
-    return {"r": f"if({_inside(cells, most)}, r, {rest})"}
-
-
-def _inside(cells: DyadicCells | BoundedCells, most: float) -> str:
-    """Whether a record is in the support and at most so large; not true for NULL and NaN, which Spark puts last."""
-    if cells.low <= -most and cells.high >= most:
-        return f"abs(r) <= {_double(most)}"
-    return f"r >= {_double(max(cells.low, -most))} AND r <= {_double(min(cells.high, most))}"
-
-
-def _entry(score: Score) -> str:
-    return f"get({constant_array(score.table.tolist())}, r)"
-
-
-def _double(value: float) -> str:
-    """The number to the bit."""
-    return f"({np.format_float_scientific(value, unique=True)}D)"
-
-
 # monotonically_increasing_id: the partition above these bits, the row's place in it below.
 PLACE_BITS = 33
 # Where Spark keeps the type char(n) or varchar(n) of a column that it calls a string.
 CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 COMPLAINT = "Spark could not finish the job. Count the frame's rows yourself to learn why."
-# After a job that failed, other tasks of it may fail too: so many seconds, at most, they are waited for.
+# Seconds, at most, to wait for the other tasks of a job that failed: they may fail, and log a record, too.
 LAST_WORDS = 5.0
 
 
@@ -333,7 +221,7 @@ def _column_called(frame: Any, names: list[str], name: str) -> Any:
 
 
 def _group_called(text: str, kind: str) -> str | None:
-    """What a group is called whose key, of this type, Spark writes as a text."""
+    """The name of a group whose key, of this type, Spark writes as this text."""
     if is_text(kind):
         return text
     if kind == "boolean":
@@ -388,8 +276,8 @@ class SparkRecords(OneReading):
 
     def portions(self) -> Iterator[Column]:
         """The records themselves, for the holder of the data only; partition by partition."""
-        rows = self._asked(lambda: self.rows.select("r").toLocalIterator())
-        while some := self._asked(lambda: [row[0] for row in islice(rows, CHUNK)]):
+        rows = self._guarded(lambda: self.rows.select("r").toLocalIterator())
+        while some := self._guarded(lambda: [row[0] for row in islice(rows, CHUNK)]):
             yield SequenceRecords(some, self.declared)
 
     def _rows(self) -> int:
@@ -404,13 +292,13 @@ class SparkRecords(OneReading):
     def _sum(self, score: Score) -> tuple[int, int | Fraction]:
         F = self.language.functions
         large = max(abs(score.low), abs(score.high)) >= SUMMABLE
-        rows, value = self._scored(score)
+        value = self._score(score)
         if self.most is not None:
-            return joined(self._by_size(self._owned(rows, value), counted=large), self.most)
+            return joined(self._by_size(self._owned(value), counted=large), self.most)
         if large:
-            counts = self._counts(self._valued(rows, value))
+            counts = self._counts(self._valued(value))
             return sum(counts.values()), sum(value * count for value, count in counts.items())
-        ((count, total),) = self._ask(rows.agg(F.count(F.lit(1)), F.sum(value)))
+        ((count, total),) = self._ask(self.rows.agg(F.count(F.lit(1)), F.sum(value)))
         return int(count), int(total or 0)
 
     def _by_size(self, rows: Any, *, counted: bool) -> list[tuple[int, int, int]]:
@@ -432,9 +320,9 @@ class SparkRecords(OneReading):
     def _cells(self, cells: Cells) -> tuple[list[int], Surplus | None]:
         F = self.language.functions
         if self.most is None:
-            counts = self._counts(self._valued(self.rows, self._cell(cells)))
+            counts = self._counts(self._valued(self._cell(cells)))
             return [counts.get(cell, 0) for cell in range(cells.count + 1)], None
-        rows = self._owned(self.rows, self._cell(cells))
+        rows = self._owned(self._cell(cells))
         pairs = rows.groupBy("u", "v").agg(F.count(F.lit(1)).alias("n"))
         unit, most = self.window.partitionBy("u"), self.language.whole(self.most)
         pairs = pairs.select("u", "v", "n", (F.sum("n").over(unit) > most).alias("many"))
@@ -460,8 +348,8 @@ class SparkRecords(OneReading):
     def _gathered(self, rows: Any) -> Integers:
         rows = rows.select("v")
         if hasattr(rows, "toArrow"):
-            return self._asked(lambda: np.asarray(rows.toArrow().column("v")).astype(np.int64))
-        return self._asked(lambda: np.fromiter((row[0] for row in rows.toLocalIterator()), dtype=np.int64))
+            return self._guarded(lambda: np.asarray(rows.toArrow().column("v")).astype(np.int64))
+        return self._guarded(lambda: np.fromiter((row[0] for row in rows.toLocalIterator()), dtype=np.int64))
 
     def check_ends(self, ends: range) -> None:
         if not len(ends):
@@ -546,42 +434,35 @@ class SparkRecords(OneReading):
         if self.order is None:
             raise unordered()
         F = self.language.functions
-        return self._valued(*self._scored(score)).sort(F.col("o").asc_nulls_last(), F.col("v").asc())
+        return self._valued(self._score(score)).sort(F.col("o").asc_nulls_last(), F.col("v").asc())
 
-    def _scored(self, score: Score) -> tuple[Any, Any]:
-        """All rows, and the column that is their score."""
-        F, language = self.language.functions, self.language
-        if is_text(self.kind):
-            return self.rows, expression.score_of_text(score, F.col("r"), language)
-        staged = score_in_stages(score, self.rows, self.others, F)
-        return staged or (self.rows, expression.score_of_number(score, F.col("r"), language))
+    def _score(self, score: Score) -> Any:
+        """The column that is the score of each row."""
+        made = expression.score_of_text if is_text(self.kind) else expression.score_of_number
+        return made(score, self.language.functions.col("r"), self.language)
 
     def _cell(self, cells: Cells) -> Any:
         made = expression.cell_of_text if is_text(self.kind) else expression.cell_of_number
         return made(cells, self.language.functions.col("r"), self.language)
 
-    def _valued(self, rows: Any, value: Any) -> Any:
+    def _valued(self, value: Any) -> Any:
         """The rows with their value v."""
-        return rows.select(*self.others, value.alias("v"))
+        others = [*(["u"] if self.most is not None else []), *(["o"] if self.order is not None else [])]
+        return self.rows.select(*others, value.alias("v"))
 
-    @property
-    def others(self) -> list[str]:
-        """The columns beside the records'."""
-        return [*(["u"] if self.most is not None else []), *(["o"] if self.order is not None else [])]
-
-    def _owned(self, rows: Any, value: Any) -> Any:
+    def _owned(self, value: Any) -> Any:
         """The rows that have a unit, with their value v."""
-        return self._valued(rows, value).where(self.language.functions.col("u").isNotNull())
+        return self._valued(value).where(self.language.functions.col("u").isNotNull())
 
     def _counts(self, rows: Any) -> dict[int, int]:
         F = self.language.functions
         return {int(value): int(count) for value, count in self._ask(rows.groupBy("v").agg(F.count(F.lit(1))))}
 
     def _ask(self, query: Any) -> list[Any]:
-        return self._asked(lambda: list(query.collect()))
+        return self._guarded(lambda: list(query.collect()))
 
-    def _asked(self, ask: Callable[[], Answer]) -> Answer:
-        """What a job answers, unheard: Spark's own log, which quotes the records that a job fails at, is off."""
+    def _guarded(self, ask: Callable[[], Answer]) -> Answer:
+        """Run a job guarded, with Spark's own log off, which quotes the records that a job fails at."""
 
         def quietly() -> Answer:
             with _log_off(self.rows.sparkSession):

@@ -4,9 +4,6 @@ Opening a table looks at its structure only. A total, the totals of blocks and a
 returns integers, never a record. What a database says when it fails may quote records, so it is not passed on.
 
 :class:`IbisLanguage` writes what :mod:`privatest.engines.expression` needs, with the differences between databases.
-:class:`FoldedLine` is a quicker form for DuckDB of a score that is a clipped line: a CASE with three branches costs
-four times its ``sum(x)``, and ``least`` with ``greatest`` no less. Two absolute values clip without a branch:
-|c - L| - |c - H| = 2 clip(c, L, H) - (L + H), in whole numbers, so exactly.
 
 :class:`PostgresColumns` reads columns of PostgreSQL so that no value of any record can raise. The server says what a
 column is: a domain is its base type, an enumeration is text. Text is read in databases whose encoding is UTF-8 only: in
@@ -30,7 +27,6 @@ import numpy as np
 from privatest.addresses import format_of, unclear_login, without_secrets
 from privatest.engines import expression
 from privatest.engines.arrays import column_of
-from privatest.engines.expression import clipped_line
 from privatest.engines.keys import ISO, ISO_ZONED, ZONE, ColumnNames, Selection, group_name, plain_key, plain_time
 from privatest.engines.records import (
     MOST_GROUPS,
@@ -52,7 +48,7 @@ from privatest.engines.records import (
 from privatest.engines.units import joined
 from privatest.errors import InvalidData, MissingExtra
 from privatest.numbers import Integers, suggestion
-from privatest.scores import Cells, DyadicCells, Score
+from privatest.scores import Cells, Score
 
 # Sums of 2^41 such scores stay within 64 bits. Larger scores are counted, and summed here in Python's integers.
 SUMMABLE = 1 << 22
@@ -219,7 +215,7 @@ class IbisLanguage:
 
 
 def group_caller(kind: Any) -> Callable[[str], str | None]:
-    """What a group is called whose key, of this type of Ibis, the database writes as a text."""
+    """A function from the text that a database writes for a group's key, of this type, to the group's name."""
     if kind.is_string():
         return str
     if kind.is_boolean():
@@ -238,65 +234,6 @@ def _short(kind: Any) -> bool:
 
 def _written(number: Fraction) -> Decimal:
     return Context(prec=math.ceil(number.denominator.bit_length()) + 10).divide(number.numerator, number.denominator)
-
-
-# Records far below count so much, those far above 1: one sum tells both numbers, up to 2^40 records each.
-BELOW = 1 << 40
-
-
-@dataclass(frozen=True)
-class FoldedLine:
-    """The sums to ask for, and how the total follows from them."""
-
-    sums: dict[str, Any]
-    score: Score
-    first: int
-    low: int
-    high: int
-
-    def total(self, count: int, finite: int, folded: int, far: int) -> int:
-        """The total of ``count`` records: the finite ones, of which the far ones come in two counts, and odd ones."""
-        assert self.score.line is not None
-        sign, offset = self.score.line
-        below, above = divmod(far, BELOW)
-        near = finite - above - below
-        clipped = (folded + near * (self.low + self.high)) // 2 + above * self.high + below * self.low
-        return sign * (clipped - finite * self.first) + finite * offset + (count - finite) * self.score.odd_score
-
-
-def folded_line(score: Score, column: Any, language: IbisLanguage) -> FoldedLine | None:
-    """The sums for a score that is a line over the whole of the reals; None for other scores."""
-    cells, ibis = score.cells, language.ibis
-    if not isinstance(cells, DyadicCells) or score.line is None or min(-cells.low, cells.high) < math.inf:
-        return None
-    line = clipped_line(cells, score.table, score.line)
-    low, high = cells.first + line.left, cells.first + line.right
-    # The floor in a short integer, the difference in one of twice the length: that cannot overflow.
-    short, long = ("int16", "int32") if max(abs(low), abs(high)) < 1 << 15 else ("int32", "int64")
-    if max(abs(low), abs(high)) >= 1 << 31 or high - low >= SUMMABLE:
-        return None
-
-    @ibis.udf.scalar.builtin(signature=(("float64",), "float64"))
-    def floor(x):  # type: ignore[no-untyped-def]
-        ...
-
-    x = language.double(column)
-    # NULL where the floor is too large for the short integer, and for NULL, NaN and infinities. DuckDB may take it for
-    # never NULL, from a file's minimum and maximum, which know no NaN: so the finite ones are counted by themselves.
-    cell = floor(x * language.number(cells.factor)).try_cast(short).cast(long)
-    folded = (cell - ibis.literal(low, type=long)).abs() - (cell - ibis.literal(high, type=long)).abs()
-    far = cell.isnull() & language.finite(x)
-    return FoldedLine(
-        {
-            "finite": language.finite(x).sum(),
-            "folded": folded.sum().cast("int64"),
-            "far": ibis.cases((far, ibis.ifelse(x > 0, 1, BELOW))).sum(),
-        },
-        score,
-        cells.first,
-        low,
-        high,
-    )
 
 
 NUMBERS = {
@@ -449,8 +386,8 @@ COMPLAINT = "The database could not answer the query. Ask it about the table its
 
 
 @dataclass(frozen=True)
-class Asker:
-    """How a query is run: to an Arrow table, or to batches one after the other."""
+class QueryRunner:
+    """Runs a query: to an Arrow table (``whole``), or to batches one after the other (``stream``)."""
 
     whole: Callable[[Any], Any]
     stream: Callable[[Any], Any]
@@ -461,7 +398,7 @@ class SqlRecords(OneReading):
     """A column of an Ibis table, with the columns of its units and of its order."""
 
     rows: Any  # a table of the columns r (record), u (unit), o and t (order, its text), g (group): where named
-    asker: Asker
+    runner: QueryRunner
     language: IbisLanguage
     most: int | None
     order: str | None
@@ -472,7 +409,7 @@ class SqlRecords(OneReading):
     _texts: dict[str, str] = field(default_factory=dict, repr=False)  # by the groups' names
 
     @classmethod
-    def of(cls, table: Any, asker: Asker, language: IbisLanguage, selection: Selection) -> SqlRecords:
+    def of(cls, table: Any, runner: QueryRunner, language: IbisLanguage, selection: Selection) -> SqlRecords:
         """The records of one column of a table."""
         wanted = selection.of(list(table.columns), "the table")
         record: Any = table[wanted.record]
@@ -489,16 +426,18 @@ class SqlRecords(OneReading):
                 chosen["t"] = order
         if group is not None:
             chosen["g"] = group if group.type().is_string() else language.key(group)
-        return cls.over(table.select(**chosen), asker, language, wanted, selection.most)
+        return cls.over(table.select(**chosen), runner, language, wanted, selection.most)
 
     @classmethod
-    def over(cls, rows: Any, asker: Asker, language: IbisLanguage, wanted: ColumnNames, most: int | None) -> SqlRecords:
+    def over(
+        cls, rows: Any, runner: QueryRunner, language: IbisLanguage, wanted: ColumnNames, most: int | None
+    ) -> SqlRecords:
         """The records of a table of the columns r, u, o, t and g, which were made of the wanted ones."""
         called: Callable[[str], str | None] = str
         if "g" in rows.columns:
             called = group_caller(rows.g.type())
             rows = rows.mutate(g=rows.g if rows.g.type().is_string() else rows.g.cast("string"))
-        return cls(rows, asker, language, most, wanted.order, wanted.record, called=called)
+        return cls(rows, runner, language, most, wanted.order, wanted.record, called=called)
 
     def groups(self) -> list[str]:
         rows = self.rows.filter(self.rows.g.notnull())
@@ -549,7 +488,7 @@ class SqlRecords(OneReading):
         """The records themselves, for the holder of the data only."""
         query = self.rows.select(r=self.rows.r)
         return each_guarded(
-            COMPLAINT, lambda: (column_of(batch.column(0), self.column) for batch in self.asker.stream(query))
+            COMPLAINT, lambda: (column_of(batch.column(0), self.column) for batch in self.runner.stream(query))
         )
 
     def _rows(self) -> int:
@@ -567,11 +506,6 @@ class SqlRecords(OneReading):
             return joined(self._by_size(score, counted=large), self.most or 1)
         if large or not (self.most or expression.few_steps(score)):
             return self._counted_sum(score)
-        quick = self._quick(score)
-        if quick is not None:
-            found = self._ask(self.rows.aggregate(**quick.sums, n=self.rows.count()))
-            count = int(found["n"][0].as_py())
-            return count, quick.total(count, *(int(found[name][0].as_py() or 0) for name in quick.sums))
         rows = self._valued(self._score(score), score.odd_score)
         found = self._ask(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
         return int(found["n"][0].as_py()), int(found["total"][0].as_py() or 0)
@@ -599,13 +533,8 @@ class SqlRecords(OneReading):
             *(map(int, part) for part in (found["m"].to_pylist(), found["n"].to_pylist(), totals)), strict=True
         )
 
-    def _quick(self, score: Score) -> FoldedLine | None:
-        if self.most is not None or self.language.dialect != "duckdb" or self.rows.r.type().is_string():
-            return None
-        return folded_line(score, self.rows.r, self.language)
-
     def _counted_sum(self, score: Score) -> tuple[int, int]:
-        """The same sum, from how many records have each value: exact however large the scores are."""
+        """Count and sum from how many records have each value: exact however large the scores are."""
         by_cell = self.most is None
         value = self._cell(score.cells) if by_cell else self._score(score)
         rows = self._valued(value, score.cells.count if by_cell else score.odd_score)
@@ -644,7 +573,7 @@ class SqlRecords(OneReading):
             rows = self._with_ties(rows, self._in_order(rows), ends)
         ties = {"tie": rows.tie} if len(ends) else {}
         query = rows.order_by(self._in_order(rows)).select(v=rows.v.cast("int64"), **ties)
-        batches = guarded(COMPLAINT, lambda: list(self.asker.stream(query)))
+        batches = guarded(COMPLAINT, lambda: list(self.runner.stream(query)))
         if ties and any(np.asarray(batch.column(1)).any() for batch in batches):
             raise tied(self.order)
         found = np.concatenate([np.empty(0, dtype=np.int64), *(np.asarray(batch.column(0)) for batch in batches)])
@@ -759,7 +688,7 @@ class SqlRecords(OneReading):
         return [int(v) for v in found["v"].to_pylist()], [int(n) for n in found["n"].to_pylist()]
 
     def _ask(self, query: Any) -> Any:
-        return guarded(COMPLAINT, lambda: self.asker.whole(query))
+        return guarded(COMPLAINT, lambda: self.runner.whole(query))
 
 
 NAME = "privatest_records"
@@ -791,10 +720,10 @@ def open_table(table: Any, selection: Selection) -> SqlRecords:
         return _of_postgres(ibis, backend, source, "the table", selection, keep=table)
     # DuckDB's answers are Arrow tables already (and DuckDB 2 lacks what Ibis 12 asks it for batches with).
     batches = backend.name != "duckdb"
-    asker = Asker(
+    runner = QueryRunner(
         backend.to_pyarrow, backend.to_pyarrow_batches if batches else lambda q: backend.to_pyarrow(q).to_batches()
     )
-    return SqlRecords.of(table, asker, IbisLanguage(ibis, backend.name), selection)
+    return SqlRecords.of(table, runner, IbisLanguage(ibis, backend.name), selection)
 
 
 def open_relation(relation: Any, selection: Selection) -> SqlRecords:
@@ -822,7 +751,7 @@ def _of_relation(relation: Any, ask: Callable[[str], Any], selection: Selection,
     def whole(query: Any) -> Any:
         return answer(query).to_arrow_table()
 
-    return SqlRecords.of(table, Asker(whole, stream), IbisLanguage(ibis, "duckdb"), selection)
+    return SqlRecords.of(table, QueryRunner(whole, stream), IbisLanguage(ibis, "duckdb"), selection)
 
 
 def open_address(address: str, selection: Selection) -> SqlRecords:
@@ -850,7 +779,7 @@ def open_address(address: str, selection: Selection) -> SqlRecords:
     except BaseException:
         close()
         raise
-    weakref.finalize(records.asker, close)  # which copies of the records share
+    weakref.finalize(records.runner, close)  # which copies of the records share
     return records
 
 
@@ -878,8 +807,8 @@ def _of_postgres(
     def ask(query: Any, _alive: Any = keep) -> Any:
         return backend.to_pyarrow(query)
 
-    asker = Asker(ask, backend.to_pyarrow_batches)
-    return SqlRecords.over(columns.rows(wanted), asker, IbisLanguage(ibis, "postgres"), wanted, selection.most)
+    runner = QueryRunner(ask, backend.to_pyarrow_batches)
+    return SqlRecords.over(columns.rows(wanted), runner, IbisLanguage(ibis, "postgres"), wanted, selection.most)
 
 
 def _of_duckdb(connection: Any, name: str, shown: str, selection: Selection) -> SqlRecords:

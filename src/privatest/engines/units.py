@@ -98,7 +98,7 @@ class OrderedRecords(StreamRecords):
 
 
 def check_ends(places: Integers, ends: range, order: str | None) -> None:
-    """Refuse equal places, of which there is one for each row in order, on both sides of an end."""
+    """Raise InvalidData if rows on both sides of an end have equal places; there is one for each row, in order."""
     at = np.arange(max(ends.start, 1), min(ends.stop, len(places)), ends.step)
     if np.any(places[at - 1] == places[at]):
         raise tied(order)
