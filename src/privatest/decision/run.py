@@ -10,22 +10,102 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
+from types import NoneType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from privatest.charge import ANYBODY, Draw, Receipt, charged, make_charge
-from privatest.documents import check_format, document_from_json, reading
-from privatest.errors import Infeasible, InvalidInput, shown
+from privatest.documents import (
+    check_format,
+    document_from_json,
+    fraction_from_json,
+    number_from_json,
+    reading,
+    texts_from_json,
+    wholes_from_json,
+)
+from privatest.errors import Infeasible, InvalidDocument, InvalidInput, shown
 from privatest.facts import Described, Fact, Probability, plain_value, short
-from privatest.privacy import Notion, Pure, RandomSource, seeded_source, system_source
+from privatest.privacy import (
+    Noise,
+    Notion,
+    Pure,
+    RandomSource,
+    as_notion,
+    noise_from_dict,
+    seeded_source,
+    system_source,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from privatest.engines import Need, Records
+
+
+def value_to_json(value: Any) -> Any:
+    """A field's value as JSON: numbers and texts as they are, exact fractions and notions as text, tuples as lists."""
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, tuple):
+        return [value_to_json(part) for part in value]
+    if isinstance(value, Notion):
+        return value.text
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    return fields_to_json(value) if is_dataclass(value) else value
+
+
+def value_from_json(kind: Any, value: Any, name: str) -> Any:
+    """The value that :func:`value_to_json` wrote, for a field ``name`` that is annotated with ``kind``."""
+    parts = get_args(kind)
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list) or len(value) != len(parts):
+            raise InvalidDocument(f"{name}={shown(value)} must be a list of {len(parts)} values.")
+        return tuple(value_from_json(part, one, name) for part, one in zip(parts, value, strict=True))
+    if parts:  # "X | None", with a value
+        return value_from_json(next(part for part in parts if part is not NoneType), value, name)
+    if kind is str:
+        return texts_from_json({name: value}, name)[name]
+    if kind is int:
+        return wholes_from_json({name: value}, name)[name]
+    if kind in _READERS:
+        return _READERS[kind](value)
+    if hasattr(kind, "from_dict"):
+        return kind.from_dict(value)
+    if not isinstance(value, dict) or set(value) != {one.name for one in fields(kind)}:
+        names = " and ".join(one.name for one in fields(kind))
+        raise InvalidDocument(f"{name}={shown(value)} must hold {names}, and nothing else.")
+    return kind(**fields_from_json(kind, value))
+
+
+def fields_to_json(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass as JSON, by name or by ``key`` in their metadata; without those that are None."""
+    values = {one.metadata.get("key", one.name): getattr(value, one.name) for one in fields(value)}
+    return {key: value_to_json(value) for key, value in values.items() if value is not None}
+
+
+def fields_from_json(kind: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a dataclass from the document of :func:`fields_to_json`; only None may be left out."""
+    kinds, keys = get_type_hints(kind), {one: one.metadata.get("key", one.name) for one in fields(kind)}
+    return {
+        one.name: value_from_json(kinds[one.name], document[key], key)
+        for one, key in keys.items()
+        if key in document or one.default is not None
+    }
+
+
+_READERS: dict[Any, Callable[[Any], Any]] = {
+    float: lambda value: math.inf if value == "inf" else number_from_json(value),
+    Fraction: fraction_from_json,
+    Noise: noise_from_dict,
+    Notion: as_notion,
+}
 
 
 def hidden_fact(neighbours: str, *, persons: bool) -> Fact:
@@ -415,14 +495,14 @@ class Design(Described, Generic[R]):
         """Where the records lie, as a request of a ledger tells one from another."""
         return {name: value for name, value in where.items() if name == "column" or value is not None}
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """A JSON document from which :meth:`from_dict` restores it exactly."""
+        """A JSON document from which :meth:`from_dict` restores the design exactly: its format and all its fields."""
+        return {"format": self.FORMAT, **fields_to_json(self)}
 
     @classmethod
-    @abstractmethod
     def _read(cls, document: dict[str, Any]) -> Self:
-        """What a document of the right format holds; whatever error it raises is told as one of the document."""
+        """The design of a document of the right format; every error becomes one of the document."""
+        return cls(**fields_from_json(cls, document))
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Self:
