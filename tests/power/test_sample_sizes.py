@@ -248,3 +248,11 @@ def test_a_tuned_clamp_of_three_values_is_the_best_there_is() -> None:
     other = [0, 0.434, 0.566], [0.055, 0.434, 0.511]
     given = pt.design(*other, privacy="gdp(1.65)", n=65, alpha=0.02, clamp=(-3.8, 2.71)).beta
     assert pt.design(*other, privacy="gdp(1.65)", n=65, alpha=0.02).beta <= given + 1e-9
+
+
+def test_of_sets_every_larger_number_of_records_meets_the_goal() -> None:
+    """Beyond the sample size, laws that are the worst for a nearby number of records stand in for those of each."""
+    sets = "poisson(mean<=2.5)", "poisson(mean>=3)"
+    n = pt.sample_size(*sets, epsilon=1)
+    assert pt.design(*sets, epsilon=1, n=n - 1).advantage < 2 / 3
+    assert all(pt.design(*sets, epsilon=1, n=m).advantage >= 2 / 3 for m in range(n, n + 6))

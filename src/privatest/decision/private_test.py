@@ -169,7 +169,7 @@ class PrivateTest(Design[Release]):
 
     @property
     def when_null(self) -> str:
-        """Which statistics speak for P, in words."""
+        """The statistics that lead to the decision "null", in words."""
         if self.released != "statistic":
             return "null from 1 on" if self.released == "level" else ""
         if self.upper is None:
@@ -193,7 +193,7 @@ class PrivateTest(Design[Release]):
         return float(low), float(high)
 
     def _nats(self, total: Fraction | int) -> Fraction:
-        """What a (noisy) total stands for: the sum of clamped ratios, or of shifted ones where n is not public."""
+        """The total in nats: the sum of clamped ratios, or of shifted ones where n is not public."""
         if self.neighbours == "replace":
             return self.score.value((total + self.n * self.shift) / Fraction(self.scale), self.n)
         return self.score.step * total / self.scale
@@ -231,27 +231,27 @@ class PrivateTest(Design[Release]):
 
     @cached_property
     def _lowest(self) -> list[NoisyTotal]:
-        """Under the null: no member's total is lower."""
+        """The lowest laws of the total under the null: no member's total is lower."""
         return [self.null_total, *self._totals(self.score.other_null_laws)]
 
     @cached_property
     def _highest(self) -> list[NoisyTotal]:
-        """Under the null: no member's total is higher."""
+        """The highest laws of the total under the null: no member's total is higher."""
         return self._totals(self.score.outer_null_laws) or self._lowest
 
     @cached_property
     def _alternatives(self) -> list[NoisyTotal]:
-        """Under the alternative (below the null): no member's total is higher."""
+        """The highest laws under the alternative that lies below the null: no member's total is higher."""
         return [self.alternative_total, *self._totals(self.score.other_alternative_laws)]
 
     @cached_property
     def _outer_alternatives(self) -> list[NoisyTotal]:
-        """Under the alternative: no member's total is lower."""
+        """The lowest laws under the alternative: no member's total is lower."""
         return self._totals(self.score.outer_alternative_laws) or self._alternatives
 
     @cached_property
     def _uppers(self) -> list[NoisyTotal]:
-        """Under the alternatives above the null, of a two-sided test: no member's total is lower."""
+        """The lowest laws under the alternatives above the null, in a two-sided test."""
         return self._totals(self.score.upper_laws)
 
     @cached_property
@@ -346,7 +346,7 @@ class PrivateTest(Design[Release]):
             _ = self.alpha
 
     def draw(self, records: Records, source: RandomSource) -> Draw:
-        """What may leave of the noisy total."""
+        """The noisy total, or the part of it that may leave the data."""
         total = self.scale * records.total(self.score)
         if self.shift:
             total -= self.shift * records.count()
@@ -543,7 +543,7 @@ class PrivateTest(Design[Release]):
         ]
 
     def _deciding(self) -> list[Fact]:
-        """What leaves besides the decision, where that is not the statistic; and the public coin."""
+        """The facts about the kind of release, where it is not the statistic, and about the public coin."""
         facts = []
         if self.released != "statistic":
             beside = {"level": "beside the decision: widths above the threshold, with noise", "decision": "and no more"}

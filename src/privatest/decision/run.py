@@ -1,7 +1,7 @@
-"""What every designed object and every release have in common: one body of ``run``, one codec, one list of facts.
+"""Designs and releases: one body of ``run``, one codec for documents, and the facts that all releases end with.
 
-A :class:`Release` is what a test gives back: the decision, the noisy statistic and its p-value. Nothing else leaves
-the data.
+:class:`Design` is the base of everything that can be run, :class:`Outcome` of everything that a run returns. A
+:class:`Release` is the outcome of a test: the decision, the noisy statistic and its p-value.
 """
 
 from __future__ import annotations
@@ -138,17 +138,17 @@ def check_better_than_a_coin(alpha: float, beta: float, n: int) -> None:
 
 
 def cost_fact(notion: Notion, what: str) -> Fact:
-    """What something costs: its epsilon, or the other notion that it meets; ``what`` is "of one run" and the like."""
+    """The price of something: its epsilon, or the other notion that it meets; ``what`` names it: "of one run"."""
     if isinstance(notion, Pure):
         return Fact("epsilon", notion.epsilon, f"privacy loss {what}")
     return Fact("privacy", str(notion), f"the price {what}")
 
 
 class Outcome(Described):
-    """What a run on data gives back, of whatever question: a frozen dataclass of public and private values.
+    """The result of a run on data: a frozen dataclass of all values that left the data, and their price.
 
-    Its fields hold what left the data, ``epsilon``, ``simulated``, ``receipt`` and ``design``, the object that was run
-    (None where the outcome was read from a document): no document has the last one.
+    Its field ``design`` holds the object that was run. Documents leave it out, so it is None in an outcome that was
+    read from one.
 
     Attributes:
         epsilon: privacy loss of this answer, all of it.
@@ -250,27 +250,27 @@ R = TypeVar("R", bound=Outcome)
 
 
 class Besides(ABC):
-    """What one run is asked for besides its design's own answer, at a price or for nothing."""
+    """An addition to a run's own answer, with a price of its own or for nothing."""
 
     epsilon: Fraction | int = 0
-    """What it costs in addition, exactly."""
+    """The exact price of the addition."""
 
     @abstractmethod
     def question(self) -> dict[str, Any]:
-        """What a request of a ledger tells apart by it, ready for JSON."""
+        """The settings that distinguish one request of a ledger from another, ready for JSON."""
 
     def prepared(self, records: Records) -> Records:
-        """The records as the draw needs them; refuses those that cannot give it. Nothing is charged yet."""
+        """The records in the form that the draw needs; refuses records without it. Nothing is charged yet."""
         return records
 
     def draw(self, design: Any, records: Any, source: RandomSource) -> Draw:
-        """The design's draw, with what is drawn besides."""
+        """The design's draw together with the draw of the addition."""
         found: Draw = design.draw(records, source)
         return found
 
     @abstractmethod
     def release(self, design: Any, draw: Any, records: Callable[[], Any], *, simulated: bool) -> Any:
-        """The design's outcome with that in it, from the draw.
+        """The design's outcome with the addition, from the draw.
 
         Args:
             design: the design that was run.
@@ -281,7 +281,7 @@ class Besides(ABC):
 
 
 class Design(Described, Generic[R]):
-    """A question that was made ready: frozen, printable, serialisable; :meth:`run` asks it of data.
+    """A designed question: frozen, printable and serialisable; :meth:`run` answers it from data.
 
     Guarantees of every run: a refusal leaves nothing charged; the draw is on record, with the charge, before anything
     is made of it; a run that fails or is killed later goes on from that record; only the outcome leaves.
@@ -299,7 +299,7 @@ class Design(Described, Generic[R]):
 
     @property
     def when_null(self) -> str:
-        """Which statistics speak for P, in words; empty where that is not one threshold."""
+        """The statistics that lead to the decision "null", in words; empty if that takes more than one threshold."""
         return ""
 
     @property
@@ -317,7 +317,7 @@ class Design(Described, Generic[R]):
 
     @property
     def need(self) -> Need:
-        """What is taken for granted of the records: at most ``max_rows_per_unit`` rows of one person."""
+        """The promise that records must make: at most ``max_rows_per_unit`` rows of one person."""
         from privatest.engines import Need  # planning needs no engine
 
         return Need(rows=self.max_rows_per_unit)
@@ -334,7 +334,7 @@ class Design(Described, Generic[R]):
 
     @abstractmethod
     def question(self) -> dict[str, Any]:
-        """All that an outcome depends on besides the data and where they lie, ready for JSON."""
+        """Everything besides the data and their place that an outcome depends on, ready for JSON."""
 
     def opened(self, source: Any, **where: Any) -> Any:
         """The records of a source: they promise what this needs, or are refused.
@@ -424,7 +424,7 @@ class Design(Described, Generic[R]):
             data: where they came from, for the ledger.
             where: ``column``, ``unit`` and ``order``, as for :meth:`run`.
             ledger, dataset, request, rng: as for :meth:`run`.
-            besides: what is asked for besides the design's own answer, if anything.
+            besides: an addition to the design's own answer; None: there is none.
         """
         from privatest.privacy.notions import together  # start-up: planning adds up no prices
 
@@ -544,7 +544,7 @@ def _unit_of(data: Any) -> str | None:
 
 
 class Budgeted(Design[R]):
-    """A design made for one notion of privacy, at most so many rows of one person: what follows from these two."""
+    """A design with a notion of privacy and a maximum number of rows per person, and the properties they imply."""
 
     ASKED: ClassVar[str]
     """What a ledger's request calls the question."""
@@ -573,12 +573,12 @@ class Budgeted(Design[R]):
 
     @property
     def _asked_for(self) -> dict[str, Any]:
-        """The notion as functions that design are asked for it: epsilon where that is all."""
+        """The notion as arguments of a function that designs: ``epsilon`` or ``privacy``."""
         return {"epsilon": self.notion.loss} if isinstance(self.notion, Pure) else {"privacy": self.notion}
 
     @property
     def _met(self) -> str | None:
-        """What a release says of its notion: nothing where epsilon says all."""
+        """The text of the notion in a release; None where epsilon alone describes it."""
         return None if isinstance(self.notion, Pure) else self.notion.text
 
 
@@ -605,9 +605,8 @@ class Release(Outcome):
             largest over it; of a two-sided test, twice the smaller tail.
         pvalue_alternative: probability, were Q true, of a statistic as large as this one (on Q's own side, where that
             is two-sided); the largest over Q where that is a set.
-        fits: which of the two the noisy statistic is not too extreme for, to both sides: "null", "alternative", "both"
-            or "neither". Too extreme: with a probability below 0.001. "neither" means that the data came from something
-            else, whatever the decision between the two.
+        fits: the hypotheses that the data are consistent with, at level 0.001: "null", "alternative", "both" or
+            "neither". "neither" means that the data came from something else, whatever the decision between the two.
         epsilon: privacy loss of this release; ``inf`` means it is not private.
         n: number of records, which is public; with neighbours "add-remove", the number the test was designed for,
             whatever the data's.
@@ -707,11 +706,11 @@ class Release(Outcome):
         )
 
     def _told(self, pvalue: float | None) -> Probability | None:
-        """A p-value as it is told to people."""
+        """A p-value as it is printed."""
         return None if pvalue is None else Probability(pvalue, self.SMALLEST_PVALUE)
 
     def facts(self) -> list[Fact]:
-        """What left the data, and what it cost; what the test promises stands beside it, where the test is known."""
+        """The values that left the data, their price and, where the test is known, its error rates."""
         test = self.design
         looks = "P" if self.decision == "null" else self.AWAY
         above, errors, two = "large values speak for P", "", False
@@ -725,7 +724,7 @@ class Release(Outcome):
         evidence = None if self.evalue is None else Probability(self.evalue)
         return [
             Fact("decision", self.decision, f"{FITS.get(self.fits or '', 'the data look like')} {looks}"),
-            Fact("fits", self.fits, "what the statistic is not too extreme for (probability 0.001, both sides)"),
+            Fact("fits", self.fits, "hypotheses the data are consistent with, at level 0.001"),
             *([] if self.released != "decision" else [Fact("released", self.released, "the decision, and no more")]),
             Fact("statistic", self.statistic, f"{what}; {above}"),
             Fact("pvalue", self._told(self.pvalue), f"of so {'extreme' if two else 'small'} a statistic, were P true"),
@@ -752,7 +751,7 @@ class Release(Outcome):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """As every outcome's; the share of odd records and what left only where that was asked for."""
+        """The document of every outcome; the share of odd records and the kind of release only where they were set."""
         found = super().to_dict()
         if self.evalue is None:
             del found["evalue"]
