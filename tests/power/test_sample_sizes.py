@@ -272,3 +272,19 @@ def test_a_tuned_clamp_of_three_values_is_the_best_there_is() -> None:
     other = [0, 0.434, 0.566], [0.055, 0.434, 0.511]
     given = pt.design(*other, privacy="gdp(1.65)", n=65, alpha=0.02, clamp=(-3.8, 2.71)).beta
     assert pt.design(*other, privacy="gdp(1.65)", n=65, alpha=0.02).beta <= given + 1e-9
+
+
+def test_of_sets_every_larger_number_of_records_meets_the_goal() -> None:
+    """Beyond the sample size, laws that are the worst for a nearby number of records stand in for those of each."""
+    sets = "poisson(mean<=2.5)", "poisson(mean>=3)"
+    n = pt.sample_size(*sets, epsilon=1)
+    assert pt.design(*sets, epsilon=1, n=n - 1).advantage < 2 / 3
+    assert all(pt.design(*sets, epsilon=1, n=m).advantage >= 2 / 3 for m in range(n, n + 6))
+
+
+@pytest.mark.parametrize(("p", "q", "n"), [(0.76, 0.4, 13), (0.48, 0.11, 12), (0.54, 0.9, 13), (0.56, 0.73, 61)])
+def test_a_smaller_number_of_records_before_a_dip_of_the_power_is_not_the_sample_size(
+    p: float, q: float, n: int
+) -> None:
+    """With two records fewer each of these tests meets the goal, with one fewer it misses the goal again."""
+    assert pt.sample_size([p, 1 - p], [q, 1 - q], epsilon=3, test="llr", alpha=0.1, beta=0.1) == n

@@ -1,4 +1,4 @@
-r"""From a pair, a clamp and a notion of privacy to a test of each kind: score, noise, threshold; what it must achieve.
+r"""From a pair, a clamp and a notion of privacy to a test of each kind: its score, its noise and its threshold.
 
 Where neighbours differ by one person's coming or going, n is not public and the threshold must not depend on it: every
 record's score is shifted by a constant c, the threshold for one record, and the shifted total compared with 0. What
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -25,7 +25,7 @@ from privatest.decision.pvalues import Coin
 from privatest.errors import InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
 from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
-from privatest.numbers import Floats, Number, rational
+from privatest.numbers import Floats, Number, first_true, rational
 from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Notion, Pure, canonical_noise
 from privatest.privacy.canonical import decision_noise
 from privatest.privacy.notions import REPLACE, Neighbourhood
@@ -49,11 +49,18 @@ def from_score(
     cutoffs: Sequence[Fraction] | None = None,
     start: Fraction | None = None,
 ) -> PrivateTest:
-    """A private test with this clamp, whose score is :func:`kind_score`.
+    """A private test with this clamp on n records.
 
-    The threshold is the given one; else the largest that keeps the type I error at ``alpha``; else, for "tight", the
-    one of the largest advantage and, for the paper's tests, 0. ``cutoffs``: where :func:`calibrated_cutoffs` has been
-    asked before, what it said. ``start``: of the chain of a decision, see :func:`decision_noise`.
+    Args:
+        pair: P and Q.
+        score: a score that :func:`kind_score` made, perhaps with the worst laws of sets.
+        notion, n, kind, clamp: of the test.
+        threshold: in nats; without it the largest threshold that keeps the type I error at ``alpha``; without both the
+            one of the largest advantage or, for the paper's tests, 0.
+        alpha: the largest type I error.
+        around: which data sets are neighbours.
+        cutoffs: the result of :func:`calibrated_cutoffs`, where it is known.
+        start: the start of a decision's chain, see :func:`decision_noise`.
     """
     calibrated = threshold is None and (alpha is not None or kind in CALIBRATED)
     uppers: list[Fraction] = []
@@ -110,7 +117,7 @@ def calibrated_noise(
     rows: int,
     start: Fraction | None = None,
 ) -> Noise:
-    """The kind's noise, scaled to what it must hide of a person with ``rows`` rows, in units of the score's lattice."""
+    """The kind's noise for a person with ``rows`` rows, in units of the score's lattice."""
     width = Fraction(score.width)
     if kind == "stair":
         return decision_noise(notion, rows * width, start)
@@ -122,7 +129,7 @@ def calibrated_noise(
 def unclamped(
     pair: Pair, n: int, kind: str, *, threshold: Fraction | None = None, alpha: float | None = None
 ) -> PrivateTest:
-    """llr and sllr: the ratio as it is."""
+    """The tests "llr" and "sllr", which do not clamp the ratio."""
     score = whole_score(pair, n)
     noise = NoNoise() if kind == "llr" else Logistic(2 / score.step)
     if alpha is not None and threshold is None:
@@ -143,7 +150,7 @@ def unclamped(
 
 
 def literal_cutoff(score: Score, kind: str, threshold: Fraction | None, n: int) -> Fraction:
-    """The cutoff of a threshold that is not calibrated: the one that was given, or 0."""
+    """The cutoff for a given threshold, or for the threshold 0."""
     cutoff = score.lattice_threshold(threshold or Fraction(0), n)
     # The likelihood-ratio test says P on ties (the paper's K_S), so the cutoff lies just below.
     return math.ceil(cutoff) - Fraction(1, 2) if kind == "llr" else cutoff
@@ -163,7 +170,7 @@ class Shifted:
 
 
 def centred(score: Score, kind: str, notion: Notion, n: int, alpha: float | None, around: Neighbourhood) -> Shifted:
-    """The shift at which 0 is the cutoff of the largest advantage at n records, or the largest that keeps alpha.
+    """The shift for which 0 is the best cutoff at n records: of the largest advantage, or the largest that keeps alpha.
 
     The noise depends on the shift, the best shift a little on the noise: a few rounds settle both.
     """
@@ -190,7 +197,7 @@ def centred(score: Score, kind: str, notion: Notion, n: int, alpha: float | None
 
 
 def _advantage(score: Score, n: int, found: Shifted) -> float:
-    """About the advantage, for choosing among shifts."""
+    """The approximate advantage, to choose among shifts."""
     noise, threshold = found.noise, Fraction(n * found.shift, found.scale)
     coarse = noise.coarser(found.scale)
     if coarse is not None and len(score.support) > FEW_VALUES:
@@ -205,14 +212,14 @@ def _advantage(score: Score, n: int, found: Shifted) -> float:
 
 
 def unmoved(score: Score, kind: str, notion: Notion, n: int, threshold: Fraction, around: Neighbourhood) -> Shifted:
-    """The ratio as it is: shifted by what stands for the ratio 0, so that the threshold is a number of nats."""
+    """The shift that makes the score 0 stand for the ratio 0, so that the threshold is a number of nats."""
     scale = _fineness(n)
     shift = round(-scale * score.origin / score.step)
     return _with_noise(score, kind, notion, scale, shift, around, threshold * scale / score.step)
 
 
 def _fineness(n: int) -> int:
-    """M, such that n roundings of the shift together stay far below the deviation of n scores."""
+    """The factor M for which n roundings of the shift together stay far below the standard deviation of n scores."""
     return 1 << (256 * math.isqrt(n)).bit_length()
 
 
@@ -229,7 +236,7 @@ def _noise(kind: str, notion: Notion, score: Score, units: int, scale: int) -> N
 
 
 def kind_noise(kind: str, notion: Notion, width: Fraction, step: Fraction) -> Noise:
-    """The noise that this kind of test adds to hide totals ``width`` lattice steps apart, of ``step`` nats each."""
+    """The noise with which this kind of test hides a difference of ``width`` lattice steps of ``step`` nats each."""
     if isinstance(notion, Pure):
         return next(noise for noise in NOISES.values() if noise.test == kind).for_width(notion.loss, width, step)
     if kind != "tight":
@@ -238,10 +245,7 @@ def kind_noise(kind: str, notion: Notion, width: Fraction, step: Fraction) -> No
 
 
 def _at_most_alpha(score: Score, n: int, found: Shifted, alpha: float) -> Shifted:
-    """The same with a cutoff at which the type I error is at most alpha, exactly.
-
-    Invariant: the error is at most alpha at `low` and above it at `high`.
-    """
+    """Noise and shift with the largest integer cutoff, below the given one, whose type I error is at most alpha."""
     scores = found.scale * score.support - found.shift
     totals = [NoisyTotal(scores, law, n, found.noise) for law in score.null_laws]
 
@@ -250,29 +254,20 @@ def _at_most_alpha(score: Score, n: int, found: Shifted, alpha: float) -> Shifte
 
     if error(found.cutoff) <= alpha:
         return found
-    high = math.floor(found.cutoff)
-    step = found.scale
-    low = high - step
-    while error(low) > alpha:
-        high, step = low, 2 * step
-        low = high - step
-    while high - low > 1:
-        middle = (low + high) // 2
-        if error(middle) <= alpha:
-            low = middle
-        else:
-            high = middle
-    return Shifted(found.noise, Fraction(low), found.scale, found.shift)
+    highest = math.floor(found.cutoff)
+    steps = first_true(lambda k: error(highest - k * found.scale) <= alpha, 1)
+    low = highest - steps * found.scale
+    return replace(found, cutoff=Fraction(first_true(lambda c: error(c) > alpha, low + 1, low + found.scale) - 1))
 
 
-# Shares are multiples of 2^-SHARES: a type I error falls short of the one asked for by 1e-14 at most.
+# Shares are multiples of 2^-SHARES: the type I error falls short of alpha by at most 1e-14.
 SHARES = 48
 
 
 def calibrated_cutoffs(score: Score, noise: Noise, n: int, alpha: float | None) -> tuple[Fraction, ...]:
     """The cutoff of the largest advantage, or the largest one whose type I error is at most alpha.
 
-    Of a two-sided test two of them, between which the decision is "null", with equal tails.
+    A two-sided test has two cutoffs, between which the decision is "null", with equal tails.
     """
     score.check_total(n)
     if not score.upper_laws:
@@ -293,9 +288,9 @@ def calibrated_cutoffs(score: Score, noise: Noise, n: int, alpha: float | None) 
 
 
 def mixed(score: Score, noise: Noise, n: int, alpha: float) -> tuple[Fraction, Coin | None]:
-    """A cutoff, and the coin with which the type I error is alpha, short of it by a rounding at most.
+    """A cutoff and a coin with which the type I error is alpha or, by rounding, a trace less.
 
-    Of sets, whose worst laws are those of one cutoff, there is no coin: the largest cutoff that keeps alpha for them.
+    For sets, whose worst laws belong to one cutoff, there is no coin: the cutoff is the largest that keeps alpha.
     """
     score.check_total(n)
     rivals = [Curves(score.support, law, score.alternative_law, n, noise) for law in score.null_laws]

@@ -1,4 +1,4 @@
-r"""From a noisy total to a parameter: the values under which the total is not too extreme.
+r"""From a noisy total to an interval for a parameter: the values under which the total is not too extreme.
 
 Both tails of the noisy total, :math:`\Pr_\theta[T \le t]` and :math:`\Pr_\theta[T \ge t]`, are known exactly for every
 :math:`\theta`. The interval holds every :math:`\theta` of which neither is at most (1 - confidence)/2. A true
@@ -40,22 +40,22 @@ if TYPE_CHECKING:
 HALF = Fraction(1, 2)
 SIDES: tuple[Side, Side] = ("low", "high")
 FINE = 1e-9
-"""How finely, in parts of the range, an end of an interval is found."""
+"""The accuracy of an interval's ends, as a share of the range."""
 MISCOUNTED = 0.05
-"""Which part of what an interval may miss goes to a wrong number of records, where that is not public."""
+"""The share of an interval's error probability that is spent on a wrong number of records, if that is not public."""
 MOST_NUMBERS = 256
-"""Numbers of records that are looked at one by one; of more, several are bounded together."""
+"""The most numbers of records that are inverted one by one; of more, several are bounded together."""
 UNLIKELY = 1e-4
-"""Which part of a tail's level the records in which such numbers differ may add to it."""
+"""The share of a tail's level that the records in which such numbers differ may add to it."""
 MOST_LOOKS = 2_000
-"""Tails that are computed, at most, where a tail is not monotone in the parameter."""
-LOOKED_AT = 33
-"""At how many values of the parameter a score's laws are compared."""
+"""The most tails that are computed where a tail is not monotone in the parameter."""
+COMPARED = 33
+"""The number of values of the parameter at which a score's laws are compared."""
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
 FEW = np.cos(np.pi * (np.arange(8) + 0.5) / 8)
-"""Where the curve of accepted totals is computed, on [-1, 1]."""
+"""Chebyshev nodes on [-1, 1] at which the curve of accepted totals is computed."""
 ANGLES = 96
-"""Into so many parts the range is cut where that curve is computed for all of it."""
+"""The number of parts of the range for the curve of accepted totals over all of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +82,19 @@ class Inversion:
     chance: float = 0.0
 
     def counted(self, count: Fraction | None) -> Inversion:
-        """The same for the number of records that a noisy one makes likely."""
+        """The inversion for the number of records that a noisy one makes likely."""
         return self if count is None else replace(self, n=max(round(count), 1), count_noise=None)
 
     def _numbers(self, count: Fraction | None, miss: float, level: float) -> list[Inversion]:
-        """The same for every number of records that a noisy one leaves; it leaves out the true one that seldom.
+        """An inversion for every number of records that a noisy one leaves possible.
 
-        Beyond ``MOST_NUMBERS`` of them, as many for all of them together: what is looked at does not depend on a draw.
-        ``level``: what tails are compared with.
+        Where more than ``MOST_NUMBERS`` are possible, each inversion bounds several numbers together. How many are
+        bounded together depends on the noise alone, not on what was drawn.
+
+        Args:
+            count: the noisy number of records; None where the number is public.
+            miss: the probability that the true number is left out, at most.
+            level: the level that tails are compared with.
         """
         if count is None or self.count_noise is None:
             return [self]
@@ -102,16 +107,16 @@ class Inversion:
         ]
 
     def _together(self, away: int) -> int:
-        """How many numbers of records are bounded together where a noisy one is off by up to ``away``."""
+        """How many numbers of records are bounded together if a noisy one is off by at most ``away``."""
         return -(-(2 * away + 1) // MOST_NUMBERS)
 
     def off_by(self, miss: float) -> int:
-        """By how much a noisy number of records is off, but for a probability."""
+        """The distance from the true number of records that a noisy one exceeds with probability ``miss`` at most."""
         assert self.count_noise is not None
         return max(self.count_noise.beyond(miss / 2), 1)
 
     def _tails(self, confidence: float) -> tuple[float, float]:
-        """How likely an interval may be wrong on either side, and about the number of records."""
+        """The probabilities with which an interval may be wrong: on each side, and about the number of records."""
         counting = MISCOUNTED * (1 - confidence) if self.count_noise is not None else 0.0
         return (1 - confidence - counting) / 2, counting
 
@@ -119,7 +124,7 @@ class Inversion:
         return NoisyTotal(self.scale * every_score(self.score) - self.shift, law, self.n, self.noise)
 
     def total(self, value: float) -> NoisyTotal:
-        """The noisy total's law where the parameter has this value; the others from the middle of their ranges."""
+        """The law of the noisy total for a value of the parameter, with the other parameters mid-range."""
         if self.family.is_share:
             return self._total(range_law(self.score, self.family, value, value, "low"))
         return self._total(member_law(self.score, self.family.member(value)))
@@ -145,7 +150,7 @@ class Inversion:
         return min(tail + self.chance, 1.0) if self.more else tail
 
     def _moved(self, law: Floats, side: int) -> int:
-        r"""How far up (``side`` 1) or down (-1) as many as ``more`` further records move a total.
+        r"""How far up (``side`` 1) or down (-1) up to ``more`` further records move a total.
 
         Further than :math:`\pm m \mu + (b - a) \sqrt{m \log(1/\text{chance})/2}` m records of mean :math:`\mu` in
         [a, b] move it with probability ``chance`` at most (Hoeffding 1963), and further than m times the end never.
@@ -158,21 +163,22 @@ class Inversion:
         return min(math.ceil(self.more * drift + spread), self.more * most)
 
     def _too_large(self, noisy: Fraction) -> Callable[[float, float], float]:
-        """The tail that is small where the parameter is too large for this total."""
+        """The tail probability that is small where the parameter is too large for this total."""
         tail = self.at_most if self.rising else self.at_least
         return lambda low, high: tail(low, high, noisy)
 
     def _too_small(self, noisy: Fraction) -> Callable[[float, float], float]:
+        """The tail probability that is small where the parameter is too small for this total."""
         tail = self.at_least if self.rising else self.at_most
         return lambda low, high: tail(low, high, noisy)
 
     def _mean(self, value: float) -> float:
-        """The mean of a total where the parameter has this value."""
+        """The mean of the noisy total for a value of the parameter."""
         total = self.total(value)
         return self.n * float(total.law @ total.support)
 
     def _rough(self, noisy: Fraction) -> tuple[float, float]:
-        """The parameter whose mean total is this one, and about by how much that is off: where to begin to look."""
+        """The value of the parameter whose mean total is this one, and about its standard error: where to begin."""
         low, high = self.family.inner
         level, sign = float(noisy), 1 if self.rising else -1
         value = low
@@ -183,7 +189,7 @@ class Inversion:
         return value, self.spread(value)
 
     def spread(self, value: float) -> float:
-        """About the standard deviation of the estimate where the parameter has this value; at most the whole range."""
+        """About the standard deviation of the estimate for a value of the parameter; at most the whole range."""
         low, high = self.family.inner
         total, step = self.total(value), 1e-5 * (high - low)
         before, after = max(value - step, low), min(value + step, high)
@@ -193,7 +199,7 @@ class Inversion:
         return min(math.sqrt(variance) / slope if slope > 0 else math.inf, high - low)
 
     def interval(self, noisy: Fraction, confidence: float, count: Fraction | None = None) -> tuple[float, float]:
-        """All values of the parameter that a noisy total does not speak against.
+        """The interval of all values of the parameter that a noisy total does not reject.
 
         Guarantees: whatever the parameter's true value in the range, and whatever the other parameters in theirs, the
         interval of a run holds it with a probability of at least ``confidence``. Where no value fits at all, the
@@ -212,7 +218,7 @@ class Inversion:
         return self.family.low if bottom == low else bottom, self.family.high if top == high else top
 
     def estimate(self, noisy: Fraction) -> float:
-        """The parameter whose totals are as often up to this one as beyond it; within the range."""
+        """The median-unbiased estimate: the value whose totals are as often up to this one as beyond it."""
         sign = 1 if self.rising else -1
 
         def above_half(value: float) -> float:
@@ -235,7 +241,7 @@ class Inversion:
         return float(brentq(above_half, least, most, xtol=FINE * (high - low), rtol=1e-12))
 
     def beyond(self, noisy: Fraction, extreme: float, count: Fraction | None = None) -> str:
-        """Where a total lies that no value of the range fits, to two sides: "below" or "above" them; "" if one does."""
+        """Return "below" or "above" if no value of the range fits a total and it lies on that side; else ""."""
         low, high = self.family.inner
         numbers = self._numbers(count, extreme / 2, extreme / 2)
         numbers = [numbers[0], numbers[len(numbers) // 2], numbers[-1]]
@@ -246,11 +252,11 @@ class Inversion:
     def accepted(
         self, value: float, confidence: float, cutoff: Callable[[Curves, float], Fraction] = Curves.cutoff_for_alpha
     ) -> tuple[Fraction, Fraction]:
-        """The totals between which (the first left out, the second with it) the interval holds a value.
+        """The totals for which the interval holds a value: above the first, up to and including the second.
 
         Args:
             value, confidence: the parameter's, and the interval's.
-            cutoff: how the ends are found: exactly, or about.
+            cutoff: finds an end, exactly or approximately.
         """
         half, counting = self._tails(confidence)
         if self.count_noise is not None:  # the ends and the middle of the numbers it leaves, about the one expected
@@ -273,7 +279,7 @@ class Inversion:
         return least - down, up - most
 
     def coverage(self, value: float, confidence: float) -> float:
-        """How likely the interval holds the true value; of parameters known roughly, at least so likely."""
+        """The probability that the interval holds the true value; a lower bound if other parameters have ranges."""
         half, counting = self._tails(confidence)
         least, most = replace(self, count_noise=None).accepted(value, 1 - 2 * half)
         # Of totals that no value of the range fits the interval is the end that comes nearest: that end it holds.
@@ -282,10 +288,11 @@ class Inversion:
         return 1.0 - counting - below - (0.0 if value == highest else self.at_least(value, value, most + HALF))
 
     def expected_length(self, value: float, confidence: float) -> float:
-        """The mean length of the interval where the parameter has this value, to three digits or more.
+        """The mean length of the interval for a value of the parameter, to three digits or more.
 
-        By Pratt's identity: the integral, over all values, of the probability that the interval holds them. The totals
-        between which it holds a value are a smooth curve in the value, so they are computed at a few and interpolated.
+        By Pratt's identity it is the integral, over all values, of the probability that the interval holds them. The
+        totals between which it holds a value are a smooth curve in the value: a few are computed, the rest
+        interpolated.
         """
         totals, length = self.total(value), 0.0
         for end in self.typical(value, confidence, 5.0):
@@ -300,9 +307,9 @@ class Inversion:
         return length
 
     def expected_lengths(self, values: Sequence[float], confidence: float) -> Floats:
-        """:meth:`expected_length` at many values: the curves of accepted totals are computed once, for all the range.
+        """:meth:`expected_length` at many values; the curves of accepted totals are computed once for the whole range.
 
-        They are splines in an angle, which is dense at both ends of the range, where they bend.
+        The curves are splines in an angle whose values are dense at both ends of the range, where the curves bend.
         """
         low, high = self.family.inner
         angles = np.pi * np.arange(ANGLES + 1) / ANGLES
@@ -338,7 +345,7 @@ class Inversion:
         return found
 
     def typical(self, value: float, confidence: float, times: float) -> tuple[float, float]:
-        """The interval of a middling total where the parameter has this value, so many times as long, in the range."""
+        """The interval of a middling total for a value of the parameter, stretched ``times`` times within the range."""
         least, most = self.accepted(value, confidence, Curves.about_cutoff_for_alpha)
         middle = _on_lattice((least + most) / 2, self.noise)
         ends = replace(self, count_noise=None).interval(middle, confidence)
@@ -352,18 +359,18 @@ class Inversion:
         Args:
             working: which families do, for the message.
         """
-        values = self.family.spaced(LOOKED_AT)
+        values = self.family.spaced(COMPARED)
         below = [range_law(self.score, self.family, value, value, "low").cumsum() for value in values]
         steps = [(one - other) if self.rising else (other - one) for one, other in itertools.pairwise(below)]
         if min(float(step.min()) for step in steps) < -1e-9:
             raise InvalidInput(
                 f"family={self.family.text!r} has no score that moves one way as {self.family.name} grows, so no "
-                f"interval can be had from its sum. Use {working}."
+                f"interval can be computed from its sum. Use {working}."
             )
 
 
 def _held(totals: NoisyTotal, base: Fraction, least: Floats, most: Floats) -> Floats:
-    """How likely a total lies between base + least and base + most, for each of them."""
+    """The probability of a total between base + least and base + most, for each pair of the two arrays."""
     edges = [base + _between_totals(each) for each in np.concatenate([least, most]).tolist()]
     order = sorted(range(len(edges)), key=edges.__getitem__)
     below = np.zeros(len(edges))
@@ -373,15 +380,16 @@ def _held(totals: NoisyTotal, base: Fraction, least: Floats, most: Floats) -> Fl
 
 
 def _mirrored(tail: Callable[[float, float], float]) -> Callable[[float, float], float]:
+    """The tail as a function of the negated parameter."""
     return lambda low, high: tail(-high, -low)
 
 
 def _last_accepted_by_any(
     tails: list[Callable[[float, float], float]], ends: tuple[float, float], level: float, start: float, step: float
 ) -> float | None:
-    """:func:`_last_accepted` of the largest of several tails: each of them rejects all values beyond, certified."""
+    """:func:`_last_accepted` for the largest of several tails: beyond the result each of them rejects all values."""
     found: float | None = None
-    # The first, the middle and the last one come first: the rest seldom adds anything, and one look says so.
+    # The first, the last and the middle one are tried first. The others seldom move the end, which one tail shows.
     order = dict.fromkeys([0, len(tails) - 1, len(tails) // 2, *range(len(tails))])
     for tail in (tails[i] for i in order):
         if found is None:
@@ -394,9 +402,9 @@ def _last_accepted_by_any(
 def _last_accepted(
     tail: Callable[[float, float], float], low: float, high: float, level: float, start: float, step: float
 ) -> float | None:
-    """The largest value whose tail is above the level, or a little more: all values beyond it are rejected, certified.
+    """The largest value whose tail is above the level, or a little more; None if all values are rejected.
 
-    None where all values of [low, high] are. ``tail(a, b)`` is the largest over [a, b].
+    It is certified that all values beyond it are rejected. ``tail(a, b)`` is the largest tail over [a, b].
     """
     fine, inside, outside = FINE * (high - low), start, start
     # Invariant: the tail at `inside` is above the level, at `outside` it is not, once both loops are over.
@@ -422,7 +430,7 @@ def _last_accepted(
 
 
 def normal_gap(tail: float, level: float) -> float:
-    """Above 0 where the tail is above the level; nearly a line in the parameter, unlike the tail."""
+    """A number above 0 where the tail is above the level; it is nearly linear in the parameter, unlike the tail."""
     return float(ndtri(min(max(tail, 1e-300), 1 - 1e-16)) - ndtri(level))
 
 
@@ -439,9 +447,9 @@ def _between_totals(number: float) -> Fraction:
 def _last_by_halving(
     tail: Callable[[float, float], float], low: float, high: float, level: float, fine: float, looks: Iterator[int]
 ) -> float | None:
-    """As :func:`_last_accepted`, by halving [low, high]: where the tail is not monotone.
+    """:func:`_last_accepted` by halving [low, high], for tails that are not monotone.
 
-    Once all ``looks`` are taken, what was not looked at counts as accepted.
+    Once ``looks`` is exhausted, values that were not computed count as accepted.
     """
     if next(looks, None) is None:
         return high

@@ -1,7 +1,7 @@
 """A noisy share of odd records beside a test's release: how much of the data made no sense to the test.
 
-A record that is missing, unreadable or outside both supports has a fixed score, so a release alone cannot say that the
-whole column was of that kind. The exact number of odd records plus noise of its own says it, at a price of its own.
+A record that is missing, unreadable or outside both supports has a fixed score, so a release alone cannot show that the
+whole column was of that kind. The number of odd records plus noise of its own shows it, at a price of its own.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class OddShare(Besides):
-    """How the share of odd records of a test's data is released.
+    """A noisy share of odd records that is released beside a test's own release.
 
-    Guarantees: the noisy number is epsilon-differentially private: a person moves the exact one by ``noise.width`` at
-    most, that is, by as many rows as count of one person, whether they are replaced or come and go. Together with the
+    Guarantees: the noisy number is epsilon-differentially private. One person moves the exact number by at most
+    ``noise.width``, the rows that count for one person, whether they are replaced or come and go. Together with the
     test's release it costs the sum of both prices, which is charged once.
 
     Attributes:
-        noise: on the number of odd records.
-        n: what the share is a share of: the number of records, or, where that is not public, the one expected.
+        noise: the noise that is added to the number of odd records.
+        n: the number of records or, where that is not public, the expected number.
     """
 
     noise: Tulap
@@ -44,7 +44,7 @@ class OddShare(Besides):
 
     @classmethod
     def of(cls, test: Any, odd_epsilon: Number | None) -> OddShare | None:
-        """What a run of the test is asked for besides; None where nothing is."""
+        """The share that a run of the test releases besides; None without ``odd_epsilon``."""
         if odd_epsilon is None:
             return None
         epsilon = numbers.positive(odd_epsilon=odd_epsilon)
@@ -57,20 +57,20 @@ class OddShare(Besides):
 
     @property
     def epsilon(self) -> Fraction:  # type: ignore[override]  # read-only here
-        """What it costs, exactly."""
+        """The exact price."""
         return self.noise.epsilon
 
     @property
     def margin(self) -> float:
-        """The share's distance from the exact one, at most, with probability 95%."""
+        """The largest distance of the share from the exact one, with probability 95%."""
         return min(self.noise.beyond((1 - CONFIDENCE) / 2) / self.n, 1.0)
 
     def question(self) -> dict[str, Any]:
-        """What a request of a ledger tells apart."""
+        """The setting that distinguishes one request of a ledger from another."""
         return {"odd_epsilon": str(self.epsilon)}
 
     def prepared(self, records: Records) -> Tallied:
-        """The records, with how many of them are odd."""
+        """The records, with a count of the odd ones."""
         from privatest.engines import Tallied  # planning needs no engine
 
         return Tallied(records)
@@ -80,7 +80,7 @@ class OddShare(Besides):
         return [design.draw(records, source), str(records.odd(design.score) + self.noise.draw(source))]
 
     def release(self, design: Any, draw: Any, records: Callable[[], Any], *, simulated: bool) -> Any:  # noqa: ARG002
-        """The test's release with the share in it."""
+        """The test's release with the share added."""
         release, noisy = design.release(draw[0], simulated=simulated), Fraction(draw[1])
         cost = together(design.price, self.epsilon)
         return replace(

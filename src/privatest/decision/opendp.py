@@ -1,8 +1,8 @@
-"""A test as other libraries see it: a measurement of OpenDP. The one module that knows its metrics and measures.
+"""A test as a measurement of OpenDP, and its privacy-loss distribution for dp_accounting.
 
-OpenDP counts records that come and go (the symmetric distance), so that replacing one record is a distance of two. What
-a test guarantees about one record, or all rows of one person, becomes its guarantee about several by group privacy:
-epsilon k times, rho k squared times, and delta summed over the way.
+OpenDP counts records that come and go (the symmetric distance), so that replacing one record is a distance of two. By
+group privacy the guarantee for one record, or for all rows of one person, extends to k of them: epsilon grows k times,
+rho k squared times, and delta is summed over the steps in between.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from privatest.scores import LabelCells, Score
 
 
 def make_measurement(test: Any) -> Any:
-    """A :class:`privatest.PrivateTest` as an ``opendp.mod.Measurement``: a list in, the release as plain values out.
+    """Return an ``opendp.mod.Measurement`` from a list of records to the release's document.
 
-    Guarantees: its privacy map is what the test guarantees, rounded up; the records are summed and the noise is drawn
-    by this package alone, from the operating system's randomness.
+    Guarantees: its privacy map is the test's guarantee, rounded up. The records are summed and the noise is drawn by
+    this package alone, from the operating system's randomness.
     """
     try:
         # An extra.
@@ -55,9 +55,10 @@ def make_measurement(test: Any) -> Any:
 
 
 def losses_of(design: Any) -> Any:
-    """The privacy-loss distribution of a design's release: by the exact law of its noise where it has one noisy total.
+    """The privacy-loss distribution of a design's release.
 
-    Else that of the pair that dominates the design's notion: never less safe.
+    It follows from the exact law of the noise where the release is one noisy total, else from the pair of
+    distributions that dominates the design's notion.
     """
     # Needs an extra.
     from privatest.privacy.losses import loss_distribution, noise_distribution
@@ -71,7 +72,7 @@ def losses_of(design: Any) -> Any:
 
 
 def _measure(dp: Any, notion: Notion) -> tuple[Any, Callable[[int], Any]]:
-    """OpenDP's measure, and what is guaranteed in it of so many records."""
+    """OpenDP's measure of a notion, and a function from a number of records to the guarantee in that measure."""
     if isinstance(notion, Pure):
         return dp.max_divergence(), lambda records: rounded_up(records * notion.loss)
     if isinstance(notion, Approx):

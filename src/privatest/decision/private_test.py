@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,15 +14,14 @@ import numpy as np
 from privatest import numbers
 from privatest.charge import Draw
 from privatest.decision.odd import OddShare
-from privatest.decision.pvalues import Coin, Cutoffs, above, below, members_from_json, pvalues
+from privatest.decision.pvalues import Coin, Cutoffs, above, below, pvalues
 from privatest.decision.run import Decision, Design, Fits, Release, advantage_fact, hidden_fact
-from privatest.documents import fraction_from_json, number_from_json, texts_from_json, wholes_from_json
-from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.errors import InvalidInput, shown
 from privatest.facts import Fact, Probability
 from privatest.hypotheses import as_distribution
 from privatest.laws import Curves, NoisyTotal
 from privatest.numbers import Floats, Number, rational
-from privatest.privacy import Noise, Notion, Pure, RandomSource, as_notion, noise_from_dict
+from privatest.privacy import Noise, Notion, Pure, RandomSource
 from privatest.privacy.notions import NEIGHBOURS, Neighbourhood
 from privatest.scores import Score
 from privatest.scores.score_law import score_law
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from privatest.engines import Records
-
-
-FORMAT = "privatest/test/2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +62,7 @@ class PrivateTest(Design[Release]):
             the privacy loss, infinite where it bounds none.
     """
 
-    FORMAT: ClassVar[str] = FORMAT
+    FORMAT: ClassVar[str] = "privatest/test/2"
     KIND: ClassVar[str] = "test"
 
     name: str
@@ -85,7 +81,7 @@ class PrivateTest(Design[Release]):
     worst_members: tuple[str, str] | None = None
     upper: Fraction | None = None
     coin: Coin | None = None
-    notion: Notion | None = None
+    notion: Notion | None = field(default=None, metadata={"key": "privacy"})
 
     def __post_init__(self) -> None:
         if self.neighbours not in NEIGHBOURS:
@@ -173,7 +169,7 @@ class PrivateTest(Design[Release]):
 
     @property
     def when_null(self) -> str:
-        """Which statistics speak for P, in words."""
+        """The statistics that lead to the decision "null", in words."""
         if self.released != "statistic":
             return "null from 1 on" if self.released == "level" else ""
         if self.upper is None:
@@ -197,7 +193,7 @@ class PrivateTest(Design[Release]):
         return float(low), float(high)
 
     def _nats(self, total: Fraction | int) -> Fraction:
-        """What a (noisy) total stands for: the sum of clamped ratios, or of shifted ones where n is not public."""
+        """The total in nats: the sum of clamped ratios, or of shifted ones where n is not public."""
         if self.neighbours == "replace":
             return self.score.value((total + self.n * self.shift) / Fraction(self.scale), self.n)
         return self.score.step * total / self.scale
@@ -235,27 +231,27 @@ class PrivateTest(Design[Release]):
 
     @cached_property
     def _lowest(self) -> list[NoisyTotal]:
-        """Under the null: no member's total is lower."""
+        """The lowest laws of the total under the null: no member's total is lower."""
         return [self.null_total, *self._totals(self.score.other_null_laws)]
 
     @cached_property
     def _highest(self) -> list[NoisyTotal]:
-        """Under the null: no member's total is higher."""
+        """The highest laws of the total under the null: no member's total is higher."""
         return self._totals(self.score.outer_null_laws) or self._lowest
 
     @cached_property
     def _alternatives(self) -> list[NoisyTotal]:
-        """Under the alternative (below the null): no member's total is higher."""
+        """The highest laws under the alternative that lies below the null: no member's total is higher."""
         return [self.alternative_total, *self._totals(self.score.other_alternative_laws)]
 
     @cached_property
     def _outer_alternatives(self) -> list[NoisyTotal]:
-        """Under the alternative: no member's total is lower."""
+        """The lowest laws under the alternative: no member's total is lower."""
         return self._totals(self.score.outer_alternative_laws) or self._alternatives
 
     @cached_property
     def _uppers(self) -> list[NoisyTotal]:
-        """Under the alternatives above the null, of a two-sided test: no member's total is lower."""
+        """The lowest laws under the alternatives above the null, in a two-sided test."""
         return self._totals(self.score.upper_laws)
 
     @cached_property
@@ -350,7 +346,7 @@ class PrivateTest(Design[Release]):
             _ = self.alpha
 
     def draw(self, records: Records, source: RandomSource) -> Draw:
-        """What may leave of the noisy total."""
+        """The noisy total, or the part of it that may leave the data."""
         total = self.scale * records.total(self.score)
         if self.shift:
             total -= self.shift * records.count()
@@ -421,14 +417,14 @@ class PrivateTest(Design[Release]):
                 decision = self._decided(left >= 1)
             pvalue, other, fits = self._pvalues(most, least)
         return Release(
-            decision,
-            statistic,
-            pvalue,
-            self.epsilon,
-            self.n,
-            self.name,
-            self.neighbours,
-            simulated,
+            decision=decision,
+            statistic=statistic,
+            pvalue=pvalue,
+            epsilon=self.epsilon,
+            n=self.n,
+            test=self.name,
+            neighbours=self.neighbours,
+            simulated=simulated,
             pvalue_alternative=other,
             fits=fits,
             released=self.released,
@@ -547,7 +543,7 @@ class PrivateTest(Design[Release]):
         ]
 
     def _deciding(self) -> list[Fact]:
-        """What leaves besides the decision, where that is not the statistic; and the public coin."""
+        """The facts about the kind of release, where it is not the statistic, and about the public coin."""
         facts = []
         if self.released != "statistic":
             beside = {"level": "beside the decision: widths above the threshold, with noise", "decision": "and no more"}
@@ -559,53 +555,6 @@ class PrivateTest(Design[Release]):
                 Fact("coin", float(self.coin.share), "how often it does: alpha is exact"),
             ]
         return facts
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON document from which :meth:`from_dict` restores the test exactly."""
-        return {
-            "format": FORMAT,
-            "name": self.name,
-            "null": self.null,
-            "alternative": self.alternative,
-            "epsilon": self.epsilon if math.isfinite(self.epsilon) else "inf",
-            **({} if self.notion is None else {"privacy": self.notion.text}),
-            **({} if self.budget is None else {"budget": str(self.budget)}),
-            **({} if self.worst_members is None else {"worst_members": list(self.worst_members)}),
-            **({} if self.upper is None else {"upper": str(self.upper)}),
-            **({} if self.coin is None else {"coin": self.coin.to_dict()}),
-            "n": self.n,
-            "neighbours": self.neighbours,
-            "max_rows_per_unit": self.max_rows_per_unit,
-            "scale": self.scale,
-            "shift": self.shift,
-            "cutoff": str(self.cutoff),
-            "noise": self.noise.to_dict(),
-            "score": self.score.to_dict(),
-        }
-
-    @classmethod
-    def _read(cls, document: dict[str, Any]) -> PrivateTest:
-        written = document["epsilon"]
-        epsilon = math.inf if written == "inf" else number_from_json(written)
-        if not epsilon > 0:
-            raise InvalidDocument(f"epsilon={shown(epsilon)} must be positive.")
-        fields: dict[str, Any] = {
-            **texts_from_json(document, "name", "neighbours", "null", "alternative"),
-            **wholes_from_json(document, "n", least=1),
-            **wholes_from_json(document, "max_rows_per_unit", "scale", "shift"),
-        }
-        return cls(
-            score=Score.from_dict(document["score"]),
-            noise=noise_from_dict(document["noise"]),
-            cutoff=fraction_from_json(document["cutoff"]),
-            epsilon=epsilon,
-            budget=fraction_from_json(document["budget"]) if "budget" in document else None,
-            worst_members=members_from_json(document.get("worst_members")),
-            upper=fraction_from_json(document["upper"]) if "upper" in document else None,
-            coin=Coin.from_dict(document["coin"]) if "coin" in document else None,
-            notion=as_notion(document["privacy"]) if "privacy" in document else None,
-            **fields,
-        )
 
     def __hash__(self) -> int:
         return hash((self.name, self.cutoff, self.epsilon, self.n, self.score.width))

@@ -1,4 +1,4 @@
-r"""What a noisy total says: its p-values, its e-value, and the public coin between two cutoffs.
+r"""The p-values and the e-value of a noisy total, and the public coin between two cutoffs.
 
 The e-value is evidence against P that has mean 1 at most under it, so that it combines with others. Of a test of two
 distributions it is the likelihood ratio of the noisy total, in bins that are fixed beforehand:
@@ -6,7 +6,7 @@ distributions it is the likelihood ratio of the noisy total, in bins that are fi
 .. math:: e = \Pr_Q[\text{bin}] / \Pr_P[\text{bin}]
 
 with the computed probabilities' errors counted against Q, so that the mean is at most 1 exactly. Of sets, of two-sided
-tests and of what has a p-value only it is :math:`1/(2\sqrt p)`, whose mean is at most 1 for every p-value.
+tests and of releases that have a p-value only it is :math:`1/(2\sqrt p)`, whose mean is at most 1 for every p-value.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from privatest.documents import fraction_from_json
-from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.errors import InvalidInput
 from privatest.laws import NoisyTotal
+from privatest.numbers import first_true
 from privatest.privacy import RandomSource
 from privatest.privacy import randomness as coins
 
 if TYPE_CHECKING:
     from privatest.decision.private_test import PrivateTest
     from privatest.decision.run import Fits
-    from privatest.laws import NoisyTotal
 
 
 EXTREME = 0.001
@@ -54,17 +54,6 @@ class Coin:
         """Whether the cutoff is this one."""
         return coins.bernoulli(self.share.numerator, self.share.denominator, source)
 
-    def to_dict(self) -> dict[str, str]:
-        """Both numbers, exactly."""
-        return {"cutoff": str(self.cutoff), "share": str(self.share)}
-
-    @classmethod
-    def from_dict(cls, document: Any) -> Coin:
-        """What :meth:`to_dict` wrote, and nothing else."""
-        if not isinstance(document, dict) or set(document) != {"cutoff", "share"}:
-            raise InvalidInput("A coin must be written as its cutoff and its share.")
-        return cls(fraction_from_json(document["cutoff"]), fraction_from_json(document["share"]))
-
 
 Cutoffs = list[tuple[Fraction, float]]
 """Cutoffs with their probabilities: one, or the two of a coin."""
@@ -81,9 +70,9 @@ def above(totals: Sequence[NoisyTotal], cutoffs: Cutoffs) -> float:
 
 
 def pvalues(test: PrivateTest, most: Fraction, least: Fraction) -> tuple[float, float, Fits]:
-    """P-values under P and under Q, and what fits, where all that is known of a noisy total is least < it <= most.
+    """The p-values under P and under Q, and the hypotheses that a noisy total in (least, most] is consistent with.
 
-    Tails that decide nothing are spared.
+    Tails that cannot change the result are not computed.
     """
     at_most: Cutoffs = [(most, 1.0)]
     at_least: Cutoffs = [(least, 1.0)]
@@ -92,7 +81,7 @@ def pvalues(test: PrivateTest, most: Fraction, least: Fraction) -> tuple[float, 
         pvalue = min(2 * min(low, above(test._highest, at_least)), 1.0)
         other = max(other, below(test._uppers, at_most))
         return pvalue, other, FITTING[pvalue >= EXTREME, 2 * other >= EXTREME]
-    # Of one law the other tail is at least what the first leaves of 1.
+    # Under one law the other tail is at least 1 minus the first.
     fits_null = 2 * low >= EXTREME and (
         (test._highest is test._lowest and 2 * (1 - low) >= EXTREME) or 2 * above(test._highest, at_least) >= EXTREME
     )
@@ -101,16 +90,6 @@ def pvalues(test: PrivateTest, most: Fraction, least: Fraction) -> tuple[float, 
         or 2 * below(test._outer_alternatives, at_most) >= EXTREME
     )
     return low, other, FITTING[fits_null, fits_alternative]
-
-
-def members_from_json(value: Any) -> tuple[str, str] | None:
-    """The worst members of both sets, of a document that names them."""
-    if value is None:
-        return None
-    first, second = value
-    if not isinstance(first, str) or not isinstance(second, str):
-        raise InvalidDocument(f"worstmembers={shown(value)} must be two texts.")
-    return first, second
 
 
 # Bins of 1/24 of a deviation lose nothing that could be seen in a likelihood.
@@ -122,11 +101,11 @@ _FAR = 600.0
 
 
 def evalue_of(test: Any, statistic: float | None, pvalue: float | None) -> float | None:
-    """The e-value of a release of this test; None where it told neither a statistic nor a p-value."""
+    """The e-value of a release of this test; None if the release has neither a statistic nor a p-value."""
     simple = isinstance(getattr(test, "null_total", None), NoisyTotal) and test.worst_members is None
     if statistic is None or not simple or test.upper is not None or test.score.other_null_laws:
         return None if pvalue is None else from_pvalue(pvalue)
-    if test.released == "level":  # counted from the cutoff; from which one, where a coin chose it, is not told
+    if test.released == "level":  # a level counts from the cutoff, and a release does not say which one a coin chose
         return _of_level(test, round(statistic)) if test.coin is None else from_pvalue(pvalue or 0.0)
     score = test.score
     shift, scale = (test.shift * test.n, test.scale) if test.neighbours == "replace" else (0, test.scale)
@@ -136,14 +115,14 @@ def evalue_of(test: Any, statistic: float | None, pvalue: float | None) -> float
 
 
 def _of_level(test: Any, level: int) -> float:
-    """The likelihood ratio of Q against P of a level, the totals of one spacing; as :func:`ratio` has it of a bin."""
+    """The likelihood ratio of Q against P of a level, which is a bin of totals one spacing wide; see :func:`ratio`."""
     spacing = test.noise.spacing
     ends = test.cutoff + spacing * (level - 1), test.cutoff + spacing * level
     return _mass(test.alternative_total, *ends)[0] / max(_mass(test.null_total, *ends)[1], 1e-300)
 
 
 def from_pvalue(pvalue: float) -> float:
-    """1/(2 sqrt p): the integral of it over p from 0 to 1 is 1.
+    """The e-value 1/(2 sqrt p) of a p-value; its integral over p from 0 to 1 is 1.
 
     >>> from_pvalue(0.01)
     5.0
@@ -167,27 +146,22 @@ def ratio(null: NoisyTotal, alternative: NoisyTotal, cutoff: Fraction, noisy: Fr
 
 
 def _vanishes(total: NoisyTotal, end: Fraction) -> bool:
-    """Whether doubles hardly hold the probability of a noisy total up to this one."""
+    """Whether the probability of a noisy total up to ``end`` is too small for a ratio of doubles."""
     return total.bounded_cdf(end).upper < _VANISHING
 
 
+@lru_cache(maxsize=64)
 def _last_vanishing(total: NoisyTotal, cutoff: Fraction, width: int) -> int:
     """The largest k such that Pr[T <= cutoff + k width] vanishes; about 30 probabilities, whatever was drawn."""
-    known: dict[tuple[Fraction, int], int] = total.__dict__.setdefault("_last_vanishing", {})
-    if (cutoff, width) not in known:
-        # Invariant: it vanishes at `inside`, far below all sums, and not at `outside`, above the largest of them.
-        sums = total.n * int(total.support[0]), total.n * int(total.support[-1])
-        inside = math.floor((sums[0] - total.noise.reach(_FAR) - total.noise.plateau - cutoff) / width) - 1
-        outside = math.ceil((sums[1] - cutoff) / width) + 1
-        while outside - inside > 1:
-            middle = (inside + outside) // 2
-            inside, outside = (middle, outside) if _vanishes(total, cutoff + middle * width) else (inside, middle)
-        known[cutoff, width] = inside
-    return known[cutoff, width]
+    sums = total.n * int(total.support[0]), total.n * int(total.support[-1])
+    # Far below all sums the probability vanishes; above the largest of them it does not.
+    low = math.floor((sums[0] - total.noise.reach(_FAR) - total.noise.plateau - cutoff) / width)
+    high = math.ceil((sums[1] - cutoff) / width) + 1
+    return first_true(lambda k: not _vanishes(total, cutoff + k * width), low, high) - 1
 
 
 def _mass(total: NoisyTotal, low: Fraction, high: Fraction) -> tuple[float, float]:
-    """Bounds on Pr[low < T <= high], by the tail in which they are accurate relative to themselves."""
+    """Bounds on Pr[low < T <= high], from the tail that gives them a small relative error."""
     above = total.bounded_sf(low)
     if above.value <= 0.5:
         far = total.bounded_sf(high)
@@ -197,6 +171,7 @@ def _mass(total: NoisyTotal, low: Fraction, high: Fraction) -> tuple[float, floa
 
 
 def _deviation(total: NoisyTotal) -> float:
+    """The standard deviation of a noisy total."""
     mean = float(total.law @ total.support)
     spread = float(total.law @ (total.support - mean) ** 2)
     return math.sqrt(total.n * spread + total.noise.variance)

@@ -1,7 +1,7 @@
-"""What every designed object and every release have in common: one body of ``run``, one codec, one list of facts.
+"""Designs and releases: one body of ``run``, one codec for documents, and the facts that all releases end with.
 
-A :class:`Release` is what a test gives back: the decision, the noisy statistic and its p-value. Nothing else leaves
-the data.
+:class:`Design` is the base of everything that can be run, :class:`Outcome` of everything that a run returns. A
+:class:`Release` is the outcome of a test: the decision, the noisy statistic and its p-value.
 """
 
 from __future__ import annotations
@@ -10,23 +10,103 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
+from types import NoneType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from privatest.charge import ANYBODY, Draw, Receipt, charged, make_charge
-from privatest.documents import check_format, document_from_json, reading
-from privatest.errors import Infeasible, InvalidInput, shown
+from privatest.documents import (
+    check_format,
+    document_from_json,
+    fraction_from_json,
+    number_from_json,
+    reading,
+    texts_from_json,
+    wholes_from_json,
+)
+from privatest.errors import Infeasible, InvalidDocument, InvalidInput, shown
 from privatest.facts import Described, Fact, Probability, plain_value, short
-from privatest.privacy import Notion, Pure, RandomSource, seeded_source, system_source
+from privatest.privacy import (
+    Noise,
+    Notion,
+    Pure,
+    RandomSource,
+    as_notion,
+    noise_from_dict,
+    seeded_source,
+    system_source,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from privatest.engines import Need, Records
     from privatest.scores import Cells
+
+
+def value_to_json(value: Any) -> Any:
+    """A field's value as JSON: numbers and texts as they are, exact fractions and notions as text, tuples as lists."""
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, tuple):
+        return [value_to_json(part) for part in value]
+    if isinstance(value, Notion):
+        return value.text
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    return fields_to_json(value) if is_dataclass(value) else value
+
+
+def value_from_json(kind: Any, value: Any, name: str) -> Any:
+    """The value that :func:`value_to_json` wrote, for a field ``name`` that is annotated with ``kind``."""
+    parts = get_args(kind)
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list) or len(value) != len(parts):
+            raise InvalidDocument(f"{name}={shown(value)} must be a list of {len(parts)} values.")
+        return tuple(value_from_json(part, one, name) for part, one in zip(parts, value, strict=True))
+    if parts:  # "X | None", with a value
+        return value_from_json(next(part for part in parts if part is not NoneType), value, name)
+    if kind is str:
+        return texts_from_json({name: value}, name)[name]
+    if kind is int:
+        return wholes_from_json({name: value}, name)[name]
+    if kind in _READERS:
+        return _READERS[kind](value)
+    if hasattr(kind, "from_dict"):
+        return kind.from_dict(value)
+    if not isinstance(value, dict) or set(value) != {one.name for one in fields(kind)}:
+        names = " and ".join(one.name for one in fields(kind))
+        raise InvalidDocument(f"{name}={shown(value)} must hold {names}, and nothing else.")
+    return kind(**fields_from_json(kind, value))
+
+
+def fields_to_json(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass as JSON, by name or by ``key`` in their metadata; without those that are None."""
+    values = {one.metadata.get("key", one.name): getattr(value, one.name) for one in fields(value)}
+    return {key: value_to_json(value) for key, value in values.items() if value is not None}
+
+
+def fields_from_json(kind: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a dataclass from the document of :func:`fields_to_json`; only None may be left out."""
+    kinds, keys = get_type_hints(kind), {one: one.metadata.get("key", one.name) for one in fields(kind)}
+    return {
+        one.name: value_from_json(kinds[one.name], document[key], key)
+        for one, key in keys.items()
+        if key in document or one.default is not None
+    }
+
+
+_READERS: dict[Any, Callable[[Any], Any]] = {
+    float: lambda value: math.inf if value == "inf" else number_from_json(value),
+    Fraction: fraction_from_json,
+    Noise: noise_from_dict,
+    Notion: as_notion,
+}
 
 
 def hidden_fact(neighbours: str, *, persons: bool) -> Fact:
@@ -59,17 +139,17 @@ def check_better_than_a_coin(alpha: float, beta: float, n: int) -> None:
 
 
 def cost_fact(notion: Notion, what: str) -> Fact:
-    """What something costs: its epsilon, or the other notion that it meets; ``what`` is "of one run" and the like."""
+    """The price of something: its epsilon, or the other notion that it meets; ``what`` names it: "of one run"."""
     if isinstance(notion, Pure):
         return Fact("epsilon", notion.epsilon, f"privacy loss {what}")
     return Fact("privacy", str(notion), f"the price {what}")
 
 
 class Outcome(Described):
-    """What a run on data gives back, of whatever question: a frozen dataclass of public and private values.
+    """The result of a run on data: a frozen dataclass of all values that left the data, and their price.
 
-    Its fields hold what left the data, ``epsilon``, ``simulated``, ``receipt`` and ``design``, the object that was run
-    (None where the outcome was read from a document): no document has the last one.
+    Its field ``design`` holds the object that was run. Documents leave it out, so it is None in an outcome that was
+    read from one.
 
     Attributes:
         epsilon: privacy loss of this answer, all of it.
@@ -171,27 +251,27 @@ R = TypeVar("R", bound=Outcome)
 
 
 class Besides(ABC):
-    """What one run is asked for besides its design's own answer, at a price or for nothing."""
+    """An addition to a run's own answer, with a price of its own or for nothing."""
 
     epsilon: Fraction | int = 0
-    """What it costs in addition, exactly."""
+    """The exact price of the addition."""
 
     @abstractmethod
     def question(self) -> dict[str, Any]:
-        """What a request of a ledger tells apart by it, ready for JSON."""
+        """The settings that distinguish one request of a ledger from another, ready for JSON."""
 
     def prepared(self, records: Records) -> Records:
-        """The records as the draw needs them; refuses those that cannot give it. Nothing is charged yet."""
+        """The records in the form that the draw needs; refuses records without it. Nothing is charged yet."""
         return records
 
     def draw(self, design: Any, records: Any, source: RandomSource) -> Draw:
-        """The design's draw, with what is drawn besides."""
+        """The design's draw together with the draw of the addition."""
         found: Draw = design.draw(records, source)
         return found
 
     @abstractmethod
     def release(self, design: Any, draw: Any, records: Callable[[], Any], *, simulated: bool) -> Any:
-        """The design's outcome with that in it, from the draw.
+        """The design's outcome with the addition, from the draw.
 
         Args:
             design: the design that was run.
@@ -202,7 +282,7 @@ class Besides(ABC):
 
 
 class Design(Described, Generic[R]):
-    """A question that was made ready: frozen, printable, serialisable; :meth:`run` asks it of data.
+    """A designed question: frozen, printable and serialisable; :meth:`run` answers it from data.
 
     Guarantees of every run: a refusal leaves nothing charged; the draw is on record, with the charge, before anything
     is made of it; a run that fails or is killed later goes on from that record; only the outcome leaves.
@@ -220,7 +300,7 @@ class Design(Described, Generic[R]):
 
     @property
     def when_null(self) -> str:
-        """Which statistics speak for P, in words; empty where that is not one threshold."""
+        """The statistics that lead to the decision "null", in words; empty if that takes more than one threshold."""
         return ""
 
     @property
@@ -244,7 +324,7 @@ class Design(Described, Generic[R]):
 
     @property
     def need(self) -> Need:
-        """What is taken for granted of the records: at most ``max_rows_per_unit`` rows of one person."""
+        """The promise that records must make: at most ``max_rows_per_unit`` rows of one person."""
         from privatest.engines import Need  # planning needs no engine
 
         return Need(rows=self.max_rows_per_unit)
@@ -261,7 +341,7 @@ class Design(Described, Generic[R]):
 
     @abstractmethod
     def question(self) -> dict[str, Any]:
-        """All that an outcome depends on besides the data and where they lie, ready for JSON."""
+        """Everything besides the data and their place that an outcome depends on, ready for JSON."""
 
     def opened(self, source: Any, **where: Any) -> Any:
         """The records of a source: they promise what this needs, or are refused.
@@ -351,7 +431,7 @@ class Design(Described, Generic[R]):
             data: where they came from, for the ledger.
             where: ``column``, ``unit`` and ``order``, as for :meth:`run`.
             ledger, dataset, request, rng: as for :meth:`run`.
-            besides: what is asked for besides the design's own answer, if anything.
+            besides: an addition to the design's own answer; None: there is none.
         """
         from privatest.privacy.composition import together  # start-up: planning adds up no prices
 
@@ -422,14 +502,14 @@ class Design(Described, Generic[R]):
         """Where the records lie, as a request of a ledger tells one from another."""
         return {name: value for name, value in where.items() if name == "column" or value is not None}
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """A JSON document from which :meth:`from_dict` restores it exactly."""
+        """A JSON document from which :meth:`from_dict` restores the design exactly: its format and all its fields."""
+        return {"format": self.FORMAT, **fields_to_json(self)}
 
     @classmethod
-    @abstractmethod
     def _read(cls, document: dict[str, Any]) -> Self:
-        """What a document of the right format holds; whatever error it raises is told as one of the document."""
+        """The design of a document of the right format; every error becomes one of the document."""
+        return cls(**fields_from_json(cls, document))
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Self:
@@ -471,7 +551,7 @@ def _unit_of(data: Any) -> str | None:
 
 
 class Budgeted(Design[R]):
-    """A design made for one notion of privacy, at most so many rows of one person: what follows from these two."""
+    """A design with a notion of privacy and a maximum number of rows per person, and the properties they imply."""
 
     ASKED: ClassVar[str]
     """What a ledger's request calls the question."""
@@ -500,12 +580,12 @@ class Budgeted(Design[R]):
 
     @property
     def _asked_for(self) -> dict[str, Any]:
-        """The notion as functions that design are asked for it: epsilon where that is all."""
+        """The notion as arguments of a function that designs: ``epsilon`` or ``privacy``."""
         return {"epsilon": self.notion.loss} if isinstance(self.notion, Pure) else {"privacy": self.notion}
 
     @property
     def _met(self) -> str | None:
-        """What a release says of its notion: nothing where epsilon says all."""
+        """The text of the notion in a release; None where epsilon alone describes it."""
         return None if isinstance(self.notion, Pure) else self.notion.text
 
 
@@ -532,9 +612,8 @@ class Release(Outcome):
             largest over it; of a two-sided test, twice the smaller tail.
         pvalue_alternative: probability, were Q true, of a statistic as large as this one (on Q's own side, where that
             is two-sided); the largest over Q where that is a set.
-        fits: which of the two the noisy statistic is not too extreme for, to both sides: "null", "alternative", "both"
-            or "neither". Too extreme: with a probability below 0.001. "neither" means that the data came from something
-            else, whatever the decision between the two.
+        fits: the hypotheses that the data are consistent with, at level 0.001: "null", "alternative", "both" or
+            "neither". "neither" means that the data came from something else, whatever the decision between the two.
         epsilon: privacy loss of this release; ``inf`` means it is not private.
         n: number of records, which is public; with neighbours "add-remove", the number the test was designed for,
             whatever the data's.
@@ -634,11 +713,11 @@ class Release(Outcome):
         )
 
     def _told(self, pvalue: float | None) -> Probability | None:
-        """A p-value as it is told to people."""
+        """A p-value as it is printed."""
         return None if pvalue is None else Probability(pvalue, self.SMALLEST_PVALUE)
 
     def facts(self) -> list[Fact]:
-        """What left the data, and what it cost; what the test promises stands beside it, where the test is known."""
+        """The values that left the data, their price and, where the test is known, its error rates."""
         test = self.design
         looks = "P" if self.decision == "null" else self.AWAY
         above, errors, two = "large values speak for P", "", False
@@ -652,7 +731,7 @@ class Release(Outcome):
         evidence = None if self.evalue is None else Probability(self.evalue)
         return [
             Fact("decision", self.decision, f"{FITS.get(self.fits or '', 'the data look like')} {looks}"),
-            Fact("fits", self.fits, "what the statistic is not too extreme for (probability 0.001, both sides)"),
+            Fact("fits", self.fits, "hypotheses the data are consistent with, at level 0.001"),
             *([] if self.released != "decision" else [Fact("released", self.released, "the decision, and no more")]),
             Fact("statistic", self.statistic, f"{what}; {above}"),
             Fact("pvalue", self._told(self.pvalue), f"of so {'extreme' if two else 'small'} a statistic, were P true"),
@@ -679,7 +758,7 @@ class Release(Outcome):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """As every outcome's; the share of odd records and what left only where that was asked for."""
+        """The document of every outcome; the share of odd records and the kind of release only where they were set."""
         found = super().to_dict()
         if self.evalue is None:
             del found["evalue"]
