@@ -41,7 +41,6 @@ from privatest.decision.calibration import (
     make_goal,
 )
 from privatest.decision.odd import OddShare
-from privatest.decision.run import check_better_than_a_coin
 from privatest.decision.tuning import Tuner, make_tuner, rough_clamp, tuning_size
 from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.laws.curves import Curves
@@ -511,8 +510,7 @@ def decide(
         release=release,
     )
     where, odd = {"column": column, "unit": unit}, OddShare.of(made, odd_epsilon)
-    if made.private:
-        check_better_than_a_coin(made.alpha, made.beta, made.n)
+    made.check_tells()
     return made.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=odd)
 
 

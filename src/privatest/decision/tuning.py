@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.fft import next_fast_len, rfft
 
 from privatest import numbers
 from privatest.decision import PrivateTest
@@ -51,13 +52,24 @@ from privatest.progress_events import part
 from privatest.scores import Score, clamped_score, whole_score
 from privatest.scores.clamped import cell_masses, cell_ratios
 from privatest.scores.score import FEW_VALUES, IntegerCells, LabelCells
-from privatest.scores.score_law import Known, Worst, cell_law, every_score, score_law, worst_laws
+from privatest.scores.score_law import (
+    Known,
+    Worst,
+    bounding_law,
+    cell_law,
+    every_score,
+    score_law,
+    worst_laws,
+    worst_member,
+)
 from privatest.theory.decomposition import paper_clamp
 
 # The worst laws move the cutoff, and another cutoff may have other worst members; it settles at once or not at all.
 ROUNDS = 3
 # Ratios are clipped to this many nats to see on which side of the null an alternative lies.
 CLIP = 1.0
+FEW_SCORES, MOST_TOTALS = 64, 2**16
+"""Of more scores a transform of the whole law of their total is taken, on a lattice of so many values at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,16 +170,36 @@ def worst_score(
     return made, null, alternative
 
 
+def settled_score(question: Hypotheses, sides: Sides, score: Score) -> tuple[Score, str, str] | None:
+    """:func:`worst_score` where one member of each set is the worst for every n, noise and cutoff; else None.
+
+    Then a question about sets costs what that about these two members costs.
+    """
+    if sides.above:
+        return None
+    nulls, others = question.null.leaves(), sides.below
+    null, alternative = worst_member(score, nulls, "low"), worst_member(score, others, "high")
+    if null is None or alternative is None:
+        return None
+    outer = [bounding_law(score, leaf, "high") for leaf in nulls], [bounding_law(score, leaf, "low") for leaf in others]
+    return _with_laws(score, [[null[0]], [alternative[0]], *outer], two=False), null[1], alternative[1]
+
+
 def envelope_score(question: Hypotheses, score: Score) -> Score:
     """The score with one law for each set: no member of the null has lower scores, none of the alternative higher ones.
+
+    Its outer laws bound them on the other side.
 
     For mechanisms whose guarantees are monotone in every record's score; they have no single cutoff to be worst at.
     """
     support = every_score(score)
     heights = (support - support[0]) / max(int(support[-1] - support[0]), 1)
+    nulls, alternatives = question.null.leaves(), question.alternative.leaves()
     sides: list[tuple[Sequence[Leaf], Side, Floats]] = [
-        (question.null.leaves(), "low", 1 - heights),
-        (question.alternative.leaves(), "high", heights),
+        (nulls, "low", 1 - heights),
+        (alternatives, "high", heights),
+        (nulls, "high", heights),
+        (alternatives, "low", 1 - heights),
     ]
     laws = []
     for leaves, side, badness in sides:
@@ -176,14 +208,14 @@ def envelope_score(question: Hypotheses, score: Score) -> Score:
         envelope = np.maximum.reduce(below) if side == "low" else np.minimum.reduce(below)
         envelope[-1] = 1.0
         laws.append([np.maximum(np.diff(envelope, prepend=0.0), 0.0)])
-    made = _with_laws(score, [*laws, *laws], two=False)
+    made = _with_laws(score, laws, two=False)
     if not made.mean(made.null_law) > made.mean(made.alternative_law):
         raise NothingToTest(
             f"null {question.null.describe()} and alternative {question.alternative.describe()}: some members of one "
             "score as members of the other do, so no change between the two can be promised to be seen. Use narrower "
             "sets."
         )
-    return replace(made, outer_null_laws=(), outer_alternative_laws=())
+    return made
 
 
 def _no_error(_: Floats) -> float:
@@ -218,6 +250,9 @@ def _of_leaves(
 
 def _error(support: Integers, n: int, noise: Noise, cutoff: Fraction, *, upper: bool) -> Callable[[Floats], float]:
     """The probability of a noisy total up to the cutoff, or beyond it where that is the upper one."""
+    low = int(support[0])
+    if len(support) > FEW_SCORES and n * FEW_SCORES <= MOST_TOTALS:
+        return _quick_error(support - low, n, noise, cutoff - n * low, upper=upper)
 
     def error(law: Floats) -> float:
         curves = Curves(support, law, law, n, noise)
@@ -227,6 +262,33 @@ def _error(support: Integers, n: int, noise: Noise, cutoff: Fraction, *, upper: 
             return 1 - below if upper else below
         total = NoisyTotal(support, law, n, noise)
         return total.sf(cutoff) if upper else total.cdf(cutoff)
+
+    return error
+
+
+def _quick_error(scores: Integers, n: int, noise: Noise, cutoff: Fraction, *, upper: bool) -> Callable[[Floats], float]:
+    """:func:`_error`, nearly, of scores that start at 0: which of two laws is worse, not what is stated of the worst.
+
+    It is the mean of the noise's cdf at ``cutoff - S``. By Parseval's theorem that is a sum over frequencies, whose
+    part of the noise is the same for every law. Where n scores have many totals the mass of each score is shared by
+    its neighbours on a coarser lattice, which leaves every mean, and which of two laws is the lower, as they are.
+    """
+    step = -(-n * int(scores[-1]) // MOST_TOTALS)
+    below, part = np.divmod(scores, step)
+    most = int(below[-1]) + 1
+    totals = n * most + 1
+    size = next_fast_len(totals, real=True)
+    away = math.floor(2 * cutoff) / 2 - float(step) * np.arange(totals)  # noise lies on integers or halves
+    weights = np.conj(rfft(noise.sf(away) if upper else noise.cdf(away), size))
+    weights[1 : (size + 1) // 2] *= 2
+    least = math.exp(-80 / n)
+
+    def error(law: Floats) -> float:
+        moved = law * (part / step)
+        masses = np.bincount(below, law - moved, most + 1) + np.bincount(below + 1, moved, most + 1)
+        waves = rfft(masses, size)
+        seen = np.abs(waves) ** 2 > least
+        return float((np.exp(n * np.log(waves[seen])) @ weights[seen]).real) / size
 
     return error
 
@@ -664,7 +726,8 @@ class Tuner:
         other = replace(self, **changes)
         if "profile" in self.__dict__:
             other.__dict__["profile"] = self.profile
-        other.__dict__["_scores"] = self.__dict__.setdefault("_scores", {})
+        for name in ("_scores", "_settled"):
+            other.__dict__[name] = self.__dict__.setdefault(name, {})
         return other
 
     def score_for(self, n: int) -> Score:
@@ -687,6 +750,13 @@ class Tuner:
     def _worst_score(self, question: Hypotheses, sides: Sides, score: Score, ends: GivenClamp, n: int) -> Score:
         """The score with the worst laws of the sets for the test on n records."""
         known: dict[tuple[GivenClamp, int], Score] = self.__dict__.setdefault("_worst_scores", {})
+        settled: dict[GivenClamp, Any] = self.__dict__.setdefault("_settled", {})
+        if ends not in settled:
+            settled[ends] = settled_score(question, sides, score)
+        if settled[ends] is not None:
+            found, *worst = settled[ends]
+            self.__dict__.setdefault("_worst", {})[ends, n] = tuple(worst)
+            return found  # type: ignore[no-any-return]
         if (ends, n) not in known:
             noise = calibrated_noise(self.kind, score, self.notion, ends, self.around.rows, self.start_for(n))
 
