@@ -1,9 +1,10 @@
 """Sets of distributions: worst-case errors against members, two sides, what data fit, and what a box costs.
 
     python -m benchmarks.bench_sets           everything
-    python -m benchmarks.bench_sets balls boxes one_sided two_sided fits cost
+    python -m benchmarks.bench_sets balls boxes one_sided two_sided fits cost ten
 
-Every figure is exact but those of ``fits``, which counts 10,000 simulated runs of each kind.
+Every figure is exact but those of ``fits``, which counts 10,000 simulated runs of each kind. ``ten`` prints CPU seconds
+of the process; with PYTHONPATH set to another tree's ``src`` it prints those of that version.
 """
 
 from __future__ import annotations
@@ -166,7 +167,47 @@ def cost() -> None:
     )
 
 
-PARTS: dict[str, Callable[[], Any]] = {part.__name__: part for part in (balls, boxes, one_sided, two_sided, fits, cost)}
+TEN = [
+    ("poisson(mean<=2.5)", "poisson(mean>=3)", ("poisson(2.5)", "poisson(3)")),
+    ("bernoulli(p<=0.2)", "bernoulli(p>=0.3)", ("bernoulli(0.2)", "bernoulli(0.3)")),
+    ("normal(mean<=0, sd=1)", "normal(mean>=0.5, sd=1)", ("normal(0, 1)", "normal(0.5, 1)")),
+    ("exponential(mean<=1)", "exponential(mean>=1.5)", ("exponential(1)", "exponential(1.5)")),
+    (
+        "negative_binomial(3, p>=0.6)",
+        "negative_binomial(3, p<=0.5)",
+        ("negative_binomial(3, 0.6)", "negative_binomial(3, 0.5)"),
+    ),
+    ("normal(0, sd in [0.8, 1.2])", "normal(1, sd in [0.8, 1.2])", None),
+    ("normal(mean<=0, sd in [1, 2])", "normal(mean>=1, sd in [1, 2])", None),
+    ("normal(mean in [-0.5, 0.2], sd in [0.5, 2])", "normal(mean in [1, 3], sd in [0.3, 1])", None),
+    ("gamma(shape in [2, 3], scale in [1, 1.2])", "gamma(shape in [2, 3], scale in [2, 2.4])", None),
+    ("student_t(5, loc<=0)", "student_t(5, loc>=0.7)", None),
+]
+
+
+def ten() -> None:
+    """CPU seconds of the sample sizes of ten pairs of sets; of one-sided ones beside those of their ends."""
+    pt.sample_size("normal(0, 1)", "normal(0.9, 1)", epsilon=1)  # what is imported and compiled once
+
+    def timed(null: str, alternative: str) -> tuple[int | str, float]:
+        start = time.process_time()
+        try:
+            n: int | str = pt.sample_size(null, alternative, epsilon=1)
+        except pt.errors.PrivatestError as error:
+            n = f"refused ({str(error)[:60]})"
+        return n, time.process_time() - start
+
+    for null, alternative, ends in TEN:
+        # Ends first, and alternately: what is kept of one question must not serve the other.
+        simple = None if ends is None else timed(*ends)
+        n, seconds = timed(null, alternative)
+        beside = "" if simple is None else f"; its ends {simple[1]:.2f} s, {seconds / simple[1]:.1f} times"
+        print(f"{null} against {alternative}: n = {n}, {seconds:.2f} s{beside}", flush=True)
+
+
+PARTS: dict[str, Callable[[], Any]] = {
+    part.__name__: part for part in (balls, boxes, one_sided, two_sided, fits, cost, ten)
+}
 
 
 def main() -> None:

@@ -4,12 +4,21 @@
 computed, never written down:
 
     well     the stated share of the seeded runs agrees with the answer without privacy
-    awkward  the first call is answered, and right only as it says itself that its model does not fit
+    awkward  the first call is answered under a condition; where that is wrong the answer says that its model does not
+             fit, or names the question that tells, and that question, asked in every run, says so
     refused  the first call raises an InvalidInput whose words name the reason and a way out, nothing is charged, and
              the way out, where it is one call, agrees with the answer without privacy
     wrong    everything else
 
-The exit code is the number of wrong ones. ``--runs`` sets the number of seeded runs (default 20).
+``python -m benchmarks.ordinary columns`` asks every question that reads a column of six wrong ones, and of a right one:
+
+    right    the answer agrees with the answer without privacy about what the column holds
+    refused  a PrivatestError, and nothing is charged
+    said     the answer says that something is wrong: that no hypothesis fits, that most records make no sense, or what
+             was counted instead
+    silent   everything else
+
+The exit code is the number of wrong, or silent, ones. ``--runs`` sets the number of seeded runs (default 20).
 """
 
 from __future__ import annotations
@@ -48,6 +57,8 @@ class Problem:
         way_agrees: whether its answer agrees with the truth.
         share: how many of the runs must agree.
         unit: the column of the persons whom the budget protects, where rows are not persons.
+        check: the question that the answer names for its condition; given the answer.
+        price: what is charged before the first call: a monitor's budget, paid when it begins.
     """
 
     name: str
@@ -59,6 +70,8 @@ class Problem:
     way_agrees: Callable[[Any], bool] = lambda _: False
     share: float = SHARE
     unit: str | None = None
+    check: Callable[..., Any] | None = None
+    price: int = 0
 
 
 def holds(value: float) -> Callable[[Any], bool]:
@@ -73,19 +86,23 @@ def decides(decision: str) -> Callable[[Any], bool]:
 
 def doubts(release: Any) -> bool:
     """Whether a release says that its model does not fit the records."""
-    fits = getattr(release, "fits", None)
-    return fits in (False, "no", "neither") or "not fit" in getattr(release, "sentence", "")
+    return getattr(release, "fits", None) in (False, "no", "neither")
 
 
-def agreement(ask: Callable[..., Any], agrees: Callable[[Any], bool], runs: int) -> tuple[int, int]:
-    """How many seeded runs agree, and how many of the others say that the model does not fit."""
+def agreement(
+    ask: Callable[..., Any], agrees: Callable[[Any], bool], runs: int, check: Callable[..., Any] | None = None
+) -> tuple[int, int]:
+    """How many seeded runs agree, and how many of the others say, or lead to the question that says, "no fit"."""
     right = doubted = 0
     for seed in range(runs):
-        release = ask(rng=np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        release = ask(rng=rng)
         if agrees(release):
             right += 1
         elif doubts(release):
             doubted += 1
+        elif check is not None and "goodness_of_fit" in release.sentence and "if the records come" in release.sentence:
+            doubted += check(release, rng=rng).decision == "alternative"
     return right, doubted
 
 
@@ -96,7 +113,7 @@ def refusal(problem: Problem) -> tuple[str | None, bool]:
         try:
             problem.first(ledger=ledger, dataset="people", request="first")
         except pt.errors.InvalidInput as error:
-            return str(error), ledger.left("people") != 100
+            return str(error), ledger.left("people") != 100 - problem.price
         return None, False
 
 
@@ -115,7 +132,7 @@ def verdict(problem: Problem, runs: int) -> tuple[str, str]:
         right, _ = agreement(problem.way_out, problem.way_agrees, runs)
         fine = right >= problem.share * runs
         return ("refused" if fine else "wrong"), f"way out right {right}/{runs}; {said}"
-    right, doubted = agreement(problem.first, problem.agrees, runs)
+    right, doubted = agreement(problem.first, problem.agrees, runs, problem.check)
     found = "well" if right >= problem.share * runs else "wrong"
     if found == "wrong" and right + doubted >= problem.share * runs:
         found = "awkward"
@@ -149,6 +166,7 @@ def problems(folder: Path) -> Iterator[Problem]:
     fair["job"] = np.select([fair["occupation"] <= 2, fair["occupation"] == 3, fair["occupation"] == 4], [*"abc"], "d")
     fair.to_csv(folder / "fair.csv", index=False)
     fair.to_parquet(folder / "fair.parquet", row_group_size=1000)
+    fair.sample(frac=1, random_state=1).to_parquet(folder / "stream.parquet", row_group_size=1000)  # it is sorted
     rand, travel, heart, sea, vote = map(table, ("randhie", "modechoice", "heart", "elnino", "anes96"))
     body = load_diabetes(as_frame=True, scaled=False).frame
     body["sex"] = body["sex"].astype(int)
@@ -179,7 +197,9 @@ def problems(folder: Path) -> Iterator[Problem]:
         f"mean {visits:.2f}, variance {rand['mdvis'].var():.1f}",
         lambda **k: pt.estimate(rand, "poisson(?)", column="mdvis", between=(0.5, 10), **one, **k),
         holds(visits),
-        words=("fit",),
+        check=lambda release, rng: pt.goodness_of_fit(
+            rand, f"poisson({release.estimate:.4g})", column="mdvis", distance=0.2, rng=rng, **one
+        ),
     )
     rates = fair.groupby("devout")["had"].mean()
     yield Problem(
@@ -277,8 +297,15 @@ def problems(folder: Path) -> Iterator[Problem]:
         f"share {had:.2f} throughout: no alarm",
         lambda **k: pt.Monitor(
             "bernoulli(0.32)", "bernoulli(0.5)", epsilon=1, mean_time_between_false_alarms=10**6, **k
-        ).update(str(folder / "fair.parquet")),
-        words=("file",),
+        ).update(str(folder / "stream.parquet")),
+        words=("file", "update_many"),
+        way_out=lambda **k: [
+            pt.Monitor(
+                "bernoulli(0.32)", "bernoulli(0.5)", epsilon=1, mean_time_between_false_alarms=10**6, **k
+            ).update_many(str(folder / "stream.parquet"), column="had")
+        ],
+        way_agrees=lambda alarms: alarms == [None],
+        price=1,
     )
     yield Problem(
         "early stopping",
@@ -358,7 +385,9 @@ def problems(folder: Path) -> Iterator[Problem]:
     yield Problem(
         "DuckDB",
         f"{had:.3f}, and the same total as in memory",
-        lambda **k: pt.estimate(f"duckdb:///{folder / 'fair.db'}::fair", "bernoulli(?)", column="had", **one, **k),
+        lambda **k: pt.estimate(
+            f"duckdb:///{folder / 'fair.db'}::fair", "bernoulli(?)", column="had", missing="none", **one, **k
+        ),
         lambda r: (
             holds(had)(r)
             and r.statistic
@@ -430,12 +459,211 @@ def weeks(records: Any) -> bool:
     return False
 
 
+NUMBERS, RATES = ("normal(0, 1)", "normal(1, 1)"), ("bernoulli(0.3)", "bernoulli(0.6)")
+LABELS = ("categorical(Yes=0.5, No=0.5)", "categorical(Yes=0.8, No=0.2)")
+BEGUN = ("monitor", "sequential")
+"""Questions that are paid for when they begin, before any record arrives."""
+
+
+def wrong_columns() -> dict[str, pd.Series]:
+    """Blood pressure in units of its spread, which is right for questions about numbers, and six wrong columns."""
+    from sklearn.datasets import load_diabetes
+
+    body = load_diabetes(as_frame=True, scaled=False).frame
+    pressure = (body["bp"] - body["bp"].mean()) / body["bp"].std()
+    kept = np.random.default_rng(5).random(len(body)) < 0.2
+    return {
+        "text": pd.Series(np.where(body["sex"] == 2, "Yes", "No"), dtype=object),
+        "category": pd.Series(pd.Categorical(np.where(body["sex"] == 2, "high", "low"))),
+        "mostly missing": pressure.where(kept),
+        "constant": pd.Series(np.full(len(body), 0.5)),
+        "dates": pd.Series(pd.date_range("2020-01-01", periods=len(body))),
+        "numbers": pressure,
+    }
+
+
+def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Series, Any], bool]]]:
+    """Every public call that reads a column ``x``, and whether its answer is right about what the column holds."""
+    one: dict[str, Any] = {"column": "x", "epsilon": 1}
+
+    def arms(data: pd.DataFrame) -> pd.DataFrame:
+        return data.assign(arm=np.arange(len(data)) % 2, y=(7 * np.arange(len(data)) % 10 < 3).astype(int))
+
+    def stream(kind: Callable[..., Any], data: pd.DataFrame, **k: Any) -> Any:
+        begun = kind(*NUMBERS, epsilon=1, **k)
+        begun.update_many(data["x"])
+        return begun
+
+    def null(_: pd.Series, release: Any) -> bool:
+        return release.decision == "null" and getattr(release, "fits", None) in (None, "null", "both")
+
+    def never(*_: Any) -> bool:
+        return False
+
+    def mean(column: pd.Series, release: Any) -> bool:
+        return column.dtype == float and holds(column.mean())(release) and release.width < 2
+
+    def share(column: pd.Series, release: Any) -> bool:
+        return column.dtype == float and holds((column.dropna() >= 0).mean())(release) and release.width < 0.8
+
+    def label(column: pd.Series, release: Any) -> bool:
+        return holds((column == "Yes").mean())(release)
+
+    def apart(count: Callable[[pd.Series], pd.Series]) -> Callable[[pd.Series, Any], bool]:
+        def agrees(column: pd.Series, release: Any) -> bool:
+            rates = count(column).groupby(np.arange(len(column)) % 2).mean()
+            return release.decision == "null" and holds(rates[1] - rates[0])(release)
+
+        return agrees
+
+    def still(column: pd.Series, release: Any) -> bool:
+        return column.nunique() > 9 and release.changed is False and release.fits is not False
+
+    def quiet(column: pd.Series, begun: Any) -> bool:
+        return column.nunique() > 9 and begun.raised is None
+
+    def odd(column: pd.Series, found: Any) -> bool:
+        return found.odd == pd.to_numeric(column, errors="coerce").isna().sum()
+
+    return {
+        "decide, normal": (lambda d, **k: pt.decide(d, *NUMBERS, **one, **k), null),
+        "decide, rates": (lambda d, **k: pt.decide(d, *RATES, **one, **k), never),
+        "decide, labels": (lambda d, **k: pt.decide(d, *LABELS, **one, **k), null),
+        "decide, share above": (
+            lambda d, **k: pt.decide(d, "share_above(0, 0.5)", "share_above(0, 0.8)", **one, **k),
+            null,
+        ),
+        "decide, sets": (
+            lambda d, **k: pt.decide(d, "normal(mean<=0, sd=1)", "normal(mean>=1, sd=1)", **one, **k),
+            null,
+        ),
+        "decide, odd_epsilon": (lambda d, **k: pt.decide(d, *NUMBERS, odd_epsilon=0.5, **one, **k), null),
+        "decision alone": (lambda d, **k: pt.decide(d, *NUMBERS, release="decision", **one, **k), null),
+        "design().run": (
+            lambda d, **k: pt.design(*NUMBERS, epsilon=1, n=len(d)).run(d, column="x", **k),
+            null,
+        ),
+        "optimum().test.run": (
+            lambda d, **k: pt.optimum(*RATES, epsilon=1, n=len(d)).test.run(d, column="x", **k),
+            never,
+        ),
+        "goodness_of_fit, normal": (
+            lambda d, **k: pt.goodness_of_fit(d, "normal(0, 1)", distance=0.3, **one, **k),
+            lambda c, r: r.decision == ("null" if c.nunique() > 9 else "alternative"),
+        ),
+        "goodness_of_fit, labels": (
+            lambda d, **k: pt.goodness_of_fit(d, LABELS[0], distance=0.3, **one, **k),
+            lambda c, r: r.decision == ("null" if set(c) == {"Yes", "No"} else "alternative"),
+        ),
+        "estimate, normal": (
+            lambda d, **k: pt.estimate(d, "normal(mean=?, sd=1)", between=(-3, 3), **one, **k),
+            mean,
+        ),
+        "estimate, bernoulli": (lambda d, **k: pt.estimate(d, "bernoulli(?)", **one, **k), never),
+        "estimate, success=": (
+            lambda d, **k: pt.estimate(d, "bernoulli(?)", success="Yes", **one, **k),
+            label,
+        ),
+        "estimate, label": (lambda d, **k: pt.estimate(d, "categorical(Yes=?)", **one, **k), label),
+        "estimate, share above": (lambda d, **k: pt.estimate(d, "share_above(0, ?)", **one, **k), share),
+        "estimate, poisson": (
+            lambda d, **k: pt.estimate(d, "poisson(?)", between=(0.1, 9), **one, **k),
+            never,
+        ),
+        "compare_groups": (
+            lambda d, **k: pt.compare_groups(arms(d), group="arm", **one, **k),
+            never,
+        ),
+        "compare_groups, above=": (
+            lambda d, **k: pt.compare_groups(arms(d), group="arm", above=0, **one, **k),
+            apart(lambda c: pd.to_numeric(c, errors="coerce") >= 0),
+        ),
+        "compare_groups, success=": (
+            lambda d, **k: pt.compare_groups(arms(d), group="arm", success="Yes", **one, **k),
+            apart(lambda c: c == "Yes"),
+        ),
+        "compare_groups, group=x": (
+            lambda d, **k: pt.compare_groups(arms(d), group="x", column="y", epsilon=1, **k),
+            lambda c, r: set(r.names) == set(c) and r.decision == "null",
+        ),
+        "detect_change": (lambda d, **k: pt.detect_change(d, *NUMBERS, **one, **k), still),
+        "detect_change, distance=": (
+            lambda d, **k: pt.detect_change(d, "normal(0, 1)", distance=0.5, **one, **k),
+            lambda c, r: not r.changed if c.nunique() > 9 else r.changed and r.index == 0,
+        ),
+        "detect_change, order=x": (
+            lambda d, **k: pt.detect_change(arms(d), *RATES, column="y", order="x", epsilon=1, **k),
+            lambda c, r: c.is_unique and not r.changed,
+        ),
+        "detect_changes": (lambda d, **k: pt.detect_changes(d, *NUMBERS, column="x", epsilon=4, **k), still),
+        "unit=x": (
+            lambda d, **k: pt.estimate(arms(d), "bernoulli(?)", column="y", unit="x", epsilon=1, **k),
+            lambda _, r: holds(0.3)(r) and r.width < 0.8,
+        ),
+        "monitor": (
+            lambda d, **k: stream(pt.Monitor, d, mean_time_between_false_alarms=10**5, **k),
+            quiet,
+        ),
+        "sequential": (
+            lambda d, **k: stream(pt.Sequential, d, **k),
+            lambda c, begun: c.nunique() > 9 and begun.raised is not None and begun.raised.decision == "null",
+        ),
+        "check": (lambda d, **_: pt.check(d, *NUMBERS, column="x"), odd),
+        "count_records": (lambda d, **_: pt.count_records(d, column="x"), lambda c, n: n == len(c)),
+    }
+
+
+SAYS = ("privatest.check counts them", "Nothing that was released tells", "Counted were", "MORE THAN HALF")
+
+
+def says(release: Any) -> bool:
+    """Whether an answer says that something may be wrong, or what was counted instead."""
+    told = f"{getattr(release, 'sentence', '')} {release}"
+    return doubts(release) or any(words in told for words in SAYS)
+
+
+def column_verdict(name: str, column: pd.Series, runs: int) -> str:
+    """What becomes of one question about one column."""
+    ask, agrees = column_questions()[name]
+    data = pd.DataFrame({"x": column})
+    unit = "x" if name == "unit=x" else None
+    with tempfile.TemporaryDirectory() as folder, pt.Ledger(Path(folder) / "ledger.db") as ledger:
+        ledger.grant("people", epsilon=100, unit=unit)
+        try:
+            ask(data, ledger=ledger, dataset="people", request="first")
+        except pt.errors.PrivatestError:
+            return "refused" if ledger.spent("people") == (name in BEGUN) else "silent"
+    answers = [ask(data, rng=np.random.default_rng(seed)) for seed in range(runs)]
+    right = [agrees(column, answer) for answer in answers]
+    if sum(right) >= SHARE * runs:
+        return "right"
+    return "said" if all(one or says(answer) for one, answer in zip(right, answers, strict=True)) else "silent"
+
+
+def columns(runs: int, only: str) -> int:
+    """Print the table of wrong columns; the number of answers that are silently wrong."""
+    found = wrong_columns()
+    print(f"{'':26}" + "".join(f"{name:16}" for name in found))
+    silent = 0
+    for name in column_questions():
+        if only not in name:
+            continue
+        row = [column_verdict(name, column, runs) for column in found.values()]
+        silent += row.count("silent")
+        print(f"{name:26}" + "".join(f"{one:16}" for one in row), flush=True)
+    print(f"silent {silent}")
+    return silent
+
+
 def main() -> int:
     """Print the table; the number of wrong verdicts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", nargs="?", choices=("problems", "columns"), default="problems")
     parser.add_argument("--runs", type=int, default=20, help="seeded runs of each problem")
     parser.add_argument("--only", default="", help="problems whose names contain this")
     given = parser.parse_args()
+    if given.table == "columns":
+        return columns(min(given.runs, 5), given.only)
     counted: dict[str, int] = {"well": 0, "awkward": 0, "refused": 0, "wrong": 0}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

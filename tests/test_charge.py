@@ -199,3 +199,22 @@ def test_a_receipt_is_of_a_new_release_unless_said_otherwise() -> None:
     assert not receipt.replayed
     assert not receipt.read
     assert receipt.given is receipt.same_source is None
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_ledger_may_be_given_by_its_path(kind: Any, tmp_path: Path) -> None:
+    path = tmp_path / "by path.db"
+    paying: dict[str, Any] = {"ledger": kind(path), "dataset": "d", "request": "r"}
+    with pytest.raises(pt.errors.LedgerUnavailable):  # none is made by asking
+        pt.estimate([0, 1] * 200, "bernoulli(?)", epsilon=1, **paying)
+    assert not path.exists()
+    with pt.Ledger(path, create=True) as ledger:
+        ledger.grant("d", epsilon=2)
+    first = pt.estimate([0, 1] * 200, "bernoulli(?)", epsilon=1, **paying)
+    assert pt.estimate([0, 1] * 200, "bernoulli(?)", epsilon=1, **paying).statistic == first.statistic
+    monitor = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, **{**paying, "request": "m"})
+    monitor.update([0, 1] * 10)
+    with pt.Ledger(path) as ledger:
+        assert ledger.left("d") == 0
+    with pytest.raises(pt.errors.InvalidInput, match="or its path, not a int"):
+        pt.estimate([0, 1] * 200, "bernoulli(?)", epsilon=1, **{**paying, "ledger": 5})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
@@ -174,6 +175,7 @@ def make_charge(
     """The charge a user asks for; None without a ledger.
 
     Args:
+        ledger: a ledger, or the path or URL of one that is there.
         price: epsilon, or a notion that is not pure; None where the release is not private, which no budget pays for.
         design: gives everything the release depends on besides the data, ready for JSON.
         data: what will be read, as the user passed it; only its name is looked at.
@@ -186,8 +188,14 @@ def make_charge(
             if value is not None:
                 raise InvalidInput(f"{name}={shown(value)} was given without ledger=. Pass the ledger to charge.")
         return None
+    if isinstance(ledger, str | os.PathLike):
+        from privatest.ledger import Ledger  # an extra, which most runs do without
+
+        ledger = Ledger(ledger, create=False)
     if not callable(getattr(ledger, "perform", None)) or not callable(getattr(ledger, "released", None)):
-        raise InvalidInput(f"ledger must be a privatest.Ledger, not a {type(ledger).__name__}. Open one: Ledger(path).")
+        raise InvalidInput(
+            f"ledger must be a privatest.Ledger or its path, not a {type(ledger).__name__}. Open one: Ledger(path)."
+        )
     for name, value in named.items():
         if value is None:
             raise InvalidInput(f"{name} is missing: a ledger charges a data set once for a request. Give {name}=...")

@@ -327,7 +327,7 @@ OPTIONS = (
         "How often the interval holds the true value, at least; 0.95.",
         f"estimate groups {_ESTIMATES} {_GROUPS}",
     ),
-    Option("above", NUMBER, RULE, "Records above this public cut are successes.", f"groups {_GROUPS}"),
+    Option("above", NUMBER, RULE, "Records of at least this public cut are successes.", f"groups {_GROUPS}"),
     Option("success", TEXT, RULE, 'The label that counts, such as Yes, for "bernoulli(?)" of labels.', "estimate"),
     Option("success", TEXT, RULE, "Records of this label are successes; 1 if nothing is said.", f"groups {_GROUPS}"),
     Option("at", NUMBER, MANNER, 'The value of the "?" to plan for.', "/estimate /estimate/size"),
@@ -708,7 +708,7 @@ UNANSWERED = (
     Unanswered(
         "what statistic",
         f"Groups are compared by shares: a comparison by mean or median {TABLE}",
-        "Count numbers above a public cut, above=..., or a label, success=...",
+        "Count numbers of at least a public cut, above=..., or a label, success=...",
     ),
     Unanswered(
         "by group groupby per",

@@ -268,3 +268,29 @@ def test_pictures_are_drawn() -> None:
     assert any("accuracy: 40" in text.get_text() for text in made.plot().get_legend().get_texts())
     axes = made.run(series((200, 400), RNG(3)), rng=RNG(4)).plot()
     assert "changes in 600 records" in axes.get_title(loc="left")
+
+
+def test_records_that_come_from_neither_are_said_to() -> None:
+    """A Q too far, a column of one value: the answer says that its promise does not hold."""
+    laws = "normal(0, 1)", "normal(2, 1)"
+    plan = pt.design_changes(*laws, epsilon=1, n=2100)
+    rng = np.random.default_rng(3)
+
+    def series(shift: float) -> Any:
+        return np.concatenate([rng.normal(mean, 1, 700) for mean in (0, shift, 0)])
+
+    runs = 40
+    right = [plan.run(series(2), rng=rng) for _ in range(runs)]
+    assert sum(found.fits is True for found in right) >= runs - 2  # each side is doubted with probability 0.001
+    assert not any("does not hold" in found.sentence for found in right if found.fits)
+    wrong = [plan.run(series(1.5), rng=rng) for _ in range(runs)]
+    assert sum(found.fits is False for found in wrong) >= runs - 4
+    assert all(("promise does not hold for these records" in one.sentence) == (one.fits is False) for one in wrong)
+    constant = plan.run(np.full(2100, 0.5), rng=rng)
+    assert (constant.changed, constant.fits, constant.misfits) == (False, False, ("null",))
+    assert type(constant).from_dict(constant.to_dict()).misfits == ("null",)
+    # Of sets, members on either side are members; what lies beyond the set is not.
+    boxes = pt.design_changes("normal(mean in [-0.3, 0], sd=1)", "normal(mean in [2, 2.3], sd=1)", epsilon=1, n=2100)
+    for low, high, fits in ((0, 2, True), (-0.3, 2.3, True), (-0.8, 2.8, False), (0.5, 1.5, False)):
+        values = np.concatenate([rng.normal(mean, 1, 700) for mean in (low, high, low)])
+        assert boxes.run(values, rng=rng).fits is fits, (low, high)

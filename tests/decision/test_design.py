@@ -12,6 +12,7 @@ import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -205,3 +206,47 @@ def test_it_compares_and_travels() -> None:
     assert pickle.loads(pickle.dumps(PRIVATE)) == PRIVATE
     assert PRIVATE != SIMULATED
     assert len({PRIVATE, dataclasses.replace(PRIVATE)}) == 1
+
+
+def test_a_decision_and_its_pvalue_are_never_told_apart_without_a_word() -> None:
+    """A small p-value beside "null", or a decision against what alone fits: level and reason stand beside it."""
+    test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=60)
+    rows = {fact.name: fact for fact in replace(test.release(str(test.cutoff + 1)), design=test).facts()}
+    assert rows["decision"].value == "null"
+    assert rows["pvalue"].value < 0.05
+    assert f"at level {test.alpha:.4g}" in rows["pvalue"].meaning
+    agreed = {fact.name: fact for fact in replace(test.release(str(test.cutoff + 10**5)), design=test).facts()}
+    assert "level" not in agreed["pvalue"].meaning
+    lax = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=60, alpha=0.05)
+    found = replace(lax.release(str(lax.cutoff - 1)), design=lax)
+    assert (found.decision, found.fits) == ("alternative", "null")
+    words = next(fact.meaning for fact in found.facts() if fact.name == "decision")
+    assert "at level 0.05; but the data are consistent with the null alone" in words
+    assert "not the decision as evidence for Q" in found.sentence
+
+
+def test_a_decision_alone_says_that_nothing_tells_whether_anything_fits() -> None:
+    test = pt.optimum("bernoulli(0.3)", "bernoulli(0.6)", epsilon=1, n=60).test
+    assert test is not None
+    found = test.run([0.5] * 60)
+    assert found.fits is None
+    assert found.sentence.endswith("Nothing that was released tells whether the data fit P or Q at all.")
+
+
+@pytest.mark.parametrize("advantage", [0.04, 0.06])
+def test_a_test_no_better_than_a_coin_is_refused_before_it_is_paid_for(advantage: float, tmp_path: Path) -> None:
+    ledger = pt.Ledger(tmp_path / "ledger.db", create=True)
+    ledger.grant("d", epsilon=1)
+    shift = {0.04: 0.01, 0.06: 0.02}[advantage]
+    made = pt.design("normal(0, 1)", f"normal({shift}, 1)", epsilon=0.5, n=100)
+    paying: dict[str, Any] = {"ledger": ledger, "dataset": "d", "request": "r"}
+    weak = made.advantage < 0.05
+    assert weak == (advantage < 0.05)
+    assert "hardly better than a coin" in str(made)
+    if weak:
+        with pytest.raises(pt.errors.Infeasible, match="coin that ignores the data"):
+            pt.decide([0.0] * 100, "normal(0, 1)", f"normal({shift}, 1)", epsilon=0.5, **paying)
+        assert ledger.spent("d") == 0
+    else:
+        found = pt.decide([0.0] * 100, "normal(0, 1)", f"normal({shift}, 1)", epsilon=0.5, **paying)
+        assert "hardly better than a coin" in str(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -433,6 +434,17 @@ def test_an_estimate_names_the_whole_model_and_its_condition(
     assert "if the records come from this family" in str(found)
     again = type(found).from_dict(found.to_dict())
     assert again.sentence == found.sentence
+    # The shape is another question; the sentence names it, ready to be asked, where one member is to be asked about.
+    named = re.search(r"goodness_of_fit of '(.*)' tells", found.sentence)
+    assert (named is None) == (" in [" in family)
+    if named is not None:
+        assert pt.design_fit(named[1], distance=0.3, epsilon=1, n=1000).alpha < 0.2
+
+
+def test_a_share_has_no_shape_to_be_checked() -> None:
+    found = pt.estimate(["a", "b"] * 200, "categorical(a=?)", epsilon=1)
+    assert "goodness_of_fit" not in found.sentence
+    assert found.sentence.startswith("The share of a is about")
 
 
 def test_a_total_beyond_the_range_is_no_estimate() -> None:

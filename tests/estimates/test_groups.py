@@ -350,3 +350,23 @@ def test_totals_noised_elsewhere_are_as_private_as_they_were() -> None:
     for odd in (np.array(0.5), np.array("x"), None, "ab", {1}):
         with pytest.raises(InvalidInput, match=r"n=.* two numbers"):
             pt.design_groups(n=odd, epsilon=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("words", "records", "counted"),
+    [
+        ({}, [0, 1], "records equal to 1 or True, and no others"),
+        ({"above": 5}, [4, 5], "numbers of at least 5"),
+        ({"success": "yes"}, ["no", "yes"], "records that are 'yes'"),
+    ],
+)
+def test_every_answer_names_what_was_counted(words: dict[str, Any], records: list[Any], counted: str) -> None:
+    """And rates are named as rates: groups called 0 and 1 give no "1 minus 0"."""
+    data = pd.DataFrame({"arm": [0, 1] * 300, "y": records * 300})
+    found = pt.compare_groups(data, group="arm", column="y", epsilon=5, **words)
+    assert (found.counted, found.rates[0] < 0.1, found.rates[1] > 0.9) == (counted, True, True)
+    assert f"Counted were {counted}." in found.sentence
+    assert "the rate of 1 minus that of 0 is about" in found.sentence
+    assert counted in str(found)
+    assert type(found).from_dict(found.to_dict()).counted == counted
+    assert found.to_dict()["counted"] == counted

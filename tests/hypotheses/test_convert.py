@@ -309,7 +309,7 @@ def test_mixtures_nest() -> None:
         ("binomial(2.5, 0.5)", "n=2.5 must be a whole number"),
         ("binomial(p=0.5)", "needs 'n'"),
         ("poisson(0)", "mean=0 must be greater than 0"),
-        ("geometric(0)", "p=0 must be greater than 0"),
+        ("geometric(0)", "p=0 must be at least 1e-12"),
         ("zipf(1)", "a=1 must be greater than 1"),
         ("uniform(1, 1)", "low=1 must be less than high=1"),
         ("uniform(0)", "needs 'high'"),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.decision.worst_case import sides_of
+from privatest.decision.worst_case import _quick_error, settled_case, sides_of
 from privatest.errors import InvalidInput, NothingToTest
 from privatest.hypotheses.parse import as_distribution, as_hypothesis, make_hypotheses
 from privatest.hypotheses.sets import Box
 from privatest.laws import NoisyTotal
+from privatest.privacy import Pure, canonical_noise
+from privatest.scores import clamped_score
 from privatest.scores.score_law import score_law
 
 SHIFTS = pt.any_of("normal(mean<=-0.4, sd=1)", "normal(mean>=0.4, sd=1)")
@@ -147,6 +150,73 @@ def test_one_sided_families_are_worst_at_their_boundary(
         found = [errors(test, member.format(repr(float(value))))[side] for value in np.linspace(a, b, 40)]
         assert max(found) <= stated + 1e-12
         assert errors(test, member.format(edge))[side] == pytest.approx(stated, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("sets", "ends"),
+    [
+        (("poisson(mean<=2.5)", "poisson(mean>=3)"), ("poisson(2.5)", "poisson(3)")),
+        (("poisson(mean>=3)", "poisson(mean<=2.5)"), ("poisson(3)", "poisson(2.5)")),
+        (("bernoulli(p<=0.2)", "bernoulli(p>=0.3)"), ("bernoulli(0.2)", "bernoulli(0.3)")),
+        (("normal(mean<=0, sd=1)", "normal(mean>=0.5, sd=1)"), ("normal(0, 1)", "normal(0.5, 1)")),
+        (("exponential(mean<=1)", "exponential(mean>=1.5)"), ("exponential(1)", "exponential(1.5)")),
+        (("geometric(p>=0.7)", "geometric(p<=0.6)"), ("geometric(0.7)", "geometric(0.6)")),
+        (
+            ("negative_binomial(3, p>=0.6)", "negative_binomial(3, p<=0.5)"),
+            ("negative_binomial(3, 0.6)", "negative_binomial(3, 0.5)"),
+        ),
+    ],
+)
+def test_a_one_sided_set_is_decided_by_its_ends(
+    sets: tuple[str, str], ends: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worst members are found once for a clamp, and not anew for every n: it costs what its simple pair does."""
+    calls = []
+    monkeypatch.setattr("privatest.decision.tuning.worst_score", lambda *given: calls.append(given))
+    n = pt.sample_size(*sets, epsilon=1.1)
+    test = pt.design(*sets, epsilon=1.1, n=n)
+    assert not calls
+    assert n == pt.sample_size(*ends, epsilon=1.1)
+    simple = pt.design(*ends, epsilon=1.1, n=n)
+    assert test.worst_members == tuple(ends)
+    assert (test.alpha, test.beta) == pytest.approx((simple.alpha, simple.beta), abs=1e-9)
+
+
+def test_where_no_end_decides_members_are_looked_for() -> None:
+    """Far members of a location family with heavy tails look like neither: the ends are not the worst."""
+    for sets, settled in {
+        ("student_t(5, loc<=0)", "student_t(5, loc>=0.7)"): False,
+        (pt.near("normal(0, 1)", 0.02), pt.near("normal(1, 1)", 0.02)): True,
+    }.items():
+        hypotheses = make_hypotheses(*sets)
+        sides = sides_of(hypotheses)
+        case = settled_case(hypotheses, sides, clamped_score(sides.pair, (-1, 1)))
+        assert (case is not None) == settled
+
+
+@pytest.mark.parametrize("privacy", ["epsilon", "zcdp(0.1)", "gdp(1)", "tv(0.1)"])
+def test_quick_errors_are_those_of_the_noisy_total(privacy: str) -> None:
+    notion = Pure(Fraction(1)) if privacy == "epsilon" else pt.as_notion(privacy)
+    noise = canonical_noise(notion, Fraction(50))
+    rng = np.random.default_rng(0)
+    for n in (1, 5, 56, 300):
+        support = np.unique(rng.integers(-20, 30, 12))
+        law = rng.dirichlet(np.ones(len(support)))
+        total = NoisyTotal(support, law, n, noise)
+        for cutoff in (Fraction(0), Fraction(7, 2), Fraction(-31, 3), Fraction(n * 5)):
+            for upper in (False, True):
+                start = int(support[0])
+                error = _quick_error(support - start, n, noise, cutoff - n * start, upper=upper)
+                exact = total.sf(cutoff) if upper else total.cdf(cutoff)
+                assert error(law) == pytest.approx(exact, abs=1e-10)
+
+
+def test_sets_of_whole_parameters() -> None:
+    """A box of whole numbers has whole numbers inside, however far its ends are apart."""
+    box = as_hypothesis("binomial(n in [30, 100], p=0.2)", "null")
+    assert isinstance(box, Box)
+    assert box.middle[0] == int(box.middle[0])
+    assert pt.design("poisson(2)", "binomial(n in [30, 100], p=0.2)", epsilon=1).n < 10
 
 
 def test_a_two_sided_shift_needs_fewer_records_than_any_published_test() -> None:

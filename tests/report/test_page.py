@@ -191,6 +191,9 @@ def test_estimates_and_groups_are_asked_again_by_the_same_call(
     code, command = (element.text for element in pages.read(rendered["estimate"][1]).of("pre")[:2])
     assert code.splitlines()[-1].startswith("pt.estimate('a b.csv', family='bernoulli(?)', between=(0, 1), epsilon=2")
     words = shlex.split(command)
+    short = pages.read(rendered["estimate"][1]).of("table")[0].text
+    assert "bernoulli(p=?)" in short, "the model stands in short, too"
+    assert "if the records are independent" in short
     assert words[:3] == ["privatest", "estimate", "a b.csv"]
     place = words.index("--between")
     assert words[place : place + 3] == ["--between", "0", "1"]

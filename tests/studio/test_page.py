@@ -205,20 +205,20 @@ def picture(page: Any, chart: str) -> str:
 def test_sliders_change_pictures_and_numbers_and_the_numbers_are_the_packages(drawn: Watched) -> None:
     page = drawn.open()
     drawn.settled()
-    assert drawn.number("needed") == pt.sample_size(P, Q, epsilon=1, advantage=0.67)
-    assert drawn.number("bound") == pt.lower_bound(P, Q, epsilon=1, advantage=0.67)
-    assert drawn.number("nonprivate") == pt.sample_size(P, Q, epsilon=1, advantage=0.67, test="llr")
+    assert drawn.number("needed") == pt.sample_size(P, Q, epsilon=1, advantage=2 / 3)
+    assert drawn.number("bound") == pt.lower_bound(P, Q, epsilon=1, advantage=2 / 3)
+    assert drawn.number("nonprivate") == pt.sample_size(P, Q, epsilon=1, advantage=2 / 3, test="llr")
     page.wait_for_selector("#chart-sizes[data-points='7']")
     page.wait_for_selector("#chart-power[data-points='9']")
     until(page, "document.getElementById('compare-note').textContent.startsWith('for advantage')")
     sizes = page.evaluate(
         "document.getElementById('chart-sizes').data.find((each) => (each.name || '').startsWith('records needed'))"
     )
-    assert sizes["y"] == [pt.sample_size(P, Q, epsilon=epsilon, advantage=0.67) for epsilon in sizes["x"]]
+    assert sizes["y"] == [pt.sample_size(P, Q, epsilon=epsilon, advantage=2 / 3) for epsilon in sizes["x"]]
     rows = page.eval_on_selector_all(
         "#compare tbody tr", "rows => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
     )
-    table = pt.compare(P, Q, epsilon=1, advantage=0.67)
+    table = pt.compare(P, Q, epsilon=1, advantage=2 / 3)
     assert [row[0] for row in rows] == [row.test for row in table]
     assert [row[1].replace(",", "") for row in rows] == ["never" if row.n is None else str(row.n) for row in table]
     before = {chart: picture(page, chart) for chart in ("densities", "law", "sizes")}
@@ -230,7 +230,7 @@ def test_sliders_change_pictures_and_numbers_and_the_numbers_are_the_packages(dr
         page.wait_for_selector(f"#chart-{chart}[data-epsilon='0.2']:not(.stale)")
     drawn.settled()
     assert all(picture(page, chart) != paths for chart, paths in before.items())
-    assert drawn.number("needed") == pt.sample_size(P, Q, epsilon=0.2, advantage=0.67)
+    assert drawn.number("needed") == pt.sample_size(P, Q, epsilon=0.2, advantage=2 / 3)
     assert drawn.number("tau") == pytest.approx(pt.decompose(P, Q, epsilon=0.2).tau, rel=5e-3)
     drawn.slide("n", 2.0)
     page.wait_for_selector("#chart-law[data-n='100']:not(.stale)")
@@ -248,16 +248,16 @@ def test_notions_and_what_may_leave_are_chosen_where_the_question_takes_them(wat
     until(page, "/[0-9]/.test(document.querySelector('#fact-needed').textContent)")
     watched.settled()
     assert not page.is_visible("#epsilon")
-    wanted = pt.sample_size(P, Q, privacy="gdp(0.5)", advantage=0.67, release="decision")
-    assert watched.number("needed") == wanted != pt.sample_size(P, Q, epsilon=1, advantage=0.67)
+    wanted = pt.sample_size(P, Q, privacy="gdp(0.5)", advantage=2 / 3, release="decision")
+    assert watched.number("needed") == wanted != pt.sample_size(P, Q, epsilon=1, advantage=2 / 3)
     assert "privacy=gdp" in page.url
     assert "gdp(0.5)" in page.inner_text("#path")
     until(page, "[...document.querySelectorAll('#compare tbody td')].some((each) => each.textContent === 'as asked')")
     watched.go("#tab=plan&kind=bernoulli&null=0.4&alternative=0.6&epsilon=1&neighbours=add-remove")
     watched.settled()
     assert page.is_visible("#epsilon")
-    hidden = pt.sample_size(P, Q, epsilon=1, advantage=0.67, neighbours="add-remove")
-    assert watched.number("needed") == hidden != pt.sample_size(P, Q, epsilon=1, advantage=0.67)
+    hidden = pt.sample_size(P, Q, epsilon=1, advantage=2 / 3, neighbours="add-remove")
+    assert watched.number("needed") == hidden != pt.sample_size(P, Q, epsilon=1, advantage=2 / 3)
     # A question shows the controls that the package's table gives it, and no others.
     takes = answering.controls()["takes"]
     for tab, request in (("change", "/run/change"), ("groups", "/groups"), ("monitor", "/monitors")):
@@ -334,7 +334,8 @@ def test_without_a_ledger_run_says_why_and_made_up_data_are_one_press_away(brows
         page.wait_for_selector("#run-group option[value='arm']", state="attached")
         assert not page.is_disabled("#run-button")
         assert (page.input_value("#run-path"), page.input_value("#run-column")) == ("demo/visits.csv", "bought")
-        assert "new minus old: about" in watched.run("a try") or "old minus new: about" in page.inner_text("#release")
+        told = watched.run("a try") + page.inner_text("#release")
+        assert any(f"rate of {a} minus rate of {b}: about" in told for a, b in (("new", "old"), ("old", "new")))
         page.click("#tab-plan")
         watched.choose("tosses.csv", dataset="demo")  # what is real is not paid for by what is made up
         page.fill("#run-request", "another try")
@@ -451,7 +452,7 @@ def test_estimates_and_groups_are_planned_and_run_on_their_own_tabs(watched: Wat
     assert page.inner_text("#fact-arms").partition(" ")[0] == str(arms.sample_size(rate=0.3, lift=0.3, beta=0.3))
     watched.choose("arms.csv", "bought")
     page.select_option("#run-group", "arm")
-    assert "b minus a: about" in watched.run("b or a")
+    assert "rate of b minus rate of a: about" in watched.run("b or a")
     page.fill("#ask-lift", "0.9")
     until(page, "document.getElementById('problem').textContent.includes('between 0 and 1')")
 

@@ -943,38 +943,52 @@ class BlockDetector:
             return None
         return self.start(n) + self.design.locate(outcomes)
 
-    def misfits(self, released: Integers, n: int, index: int | None, away: int) -> tuple[str, ...] | None:
-        """Sides of the index, "before" and "after", whose noisy sums are too extreme for P, or for Q; None: unknown.
+    def misfits(
+        self, released: Integers, n: int, turns: Sequence[int], states: Sequence[str], away: int
+    ) -> tuple[str, ...] | None:
+        """Hypotheses, "null" and "alternative", that the noisy sums of their stretches do not look like; None: unknown.
 
-        A side's sum has the mean and the variance that its law and the noise give it, and is nearly normal, being one
-        of many records; it is too extreme where that probability, both sides, is below 0.001. Blocks within ``away``
-        records of the index are left out: which law they come from is not known.
+        The sum of a hypothesis's blocks has the mean and the variance that its law and the noise give it, and is nearly
+        normal, being one of many records; it is too extreme where that probability, both sides, is below 0.001. Of a
+        set no member has lower sums than its lowest law, and none higher ones than its highest. Blocks within ``away``
+        records of a change are left out: which law they come from is not known.
 
         Args:
             released: twice the noisy sums.
             n: number of records.
-            index: what :meth:`locate` gave.
-            away: records on either side of it that are left out.
+            turns: the indices that were reported.
+            states: "null" or "alternative" for each stretch between them.
+            away: records on either side of a change that are left out.
         """
         block, score = self.design.block, self.score
-        if len(score._every_law()) > 2:  # of sets there is no one law to compare with
-            return None
         begins = self.start(n) + block * np.arange(len(released))
-        old = begins + block <= (n if index is None else index - away)
-        new = np.zeros(len(released), dtype=bool) if index is None else begins >= index + away
+        ends = [-away, *turns, n + away]
         found, looked = [], False
-        for side, blocks, law in (("before", old, score.null_law), ("after", new, score.alternative_law)):
+        bounds = {
+            "null": (score.null_law, score.null_high_laws[0]),
+            "alternative": ((score.outer_alternative_laws or score.alternative_laws)[0], score.alternative_law),
+        }
+        for state, laws in bounds.items():
+            blocks = np.zeros(len(released), dtype=bool)
+            for left, right, label in zip(ends[:-1], ends[1:], states, strict=True):
+                if label == state:
+                    blocks |= (begins >= left + away) & (begins + block <= right - away)
             many = int(np.count_nonzero(blocks))
             if many * block < _MANY_RECORDS:
                 continue
             looked = True
-            mean = float(law @ score.support)
-            variance = float(law @ (score.support - mean) ** 2)
-            spread = math.sqrt(many * (block * variance + self.design.noise.variance))
             total = float(np.sum(released[blocks].astype(float))) / 2
-            if abs(total - many * block * mean) > _TOO_FAR * spread:
-                found.append(side)
+            lowest, highest = (self._away(total, many, law) for law in laws)
+            if lowest < -_TOO_FAR or highest > _TOO_FAR:
+                found.append(state)
         return tuple(found) if looked else None
+
+    def _away(self, total: float, blocks: int, law: Floats) -> float:
+        """How many deviations a noisy sum of so many blocks lies above its mean under a law of the score."""
+        block, support = self.design.block, self.score.support
+        mean = float(law @ support)
+        variance = float(law @ (support - mean) ** 2)
+        return (total - blocks * block * mean) / math.sqrt(blocks * (block * variance + self.design.noise.variance))
 
     def nats(self, released: Integers) -> tuple[float, ...]:
         """The noisy sums of clamped log P/Q, in nats."""

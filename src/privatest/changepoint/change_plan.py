@@ -259,7 +259,9 @@ class ChangePlan(PlanInTime[ChangePoint]):
         if isinstance(detector, BlockDetector):
             released = np.array(drawn, dtype=np.int64)
             sums = detector.nats(released) if len(drawn) <= MOST_SUMS else None
-            misfits = detector.misfits(released, n, index, 2 * self.accuracy)
+            turns = [] if index is None else [index]
+            found = detector.misfits(released, n, turns, ("null", "alternative")[: len(turns) + 1], 2 * self.accuracy)
+            misfits = None if found is None else tuple({"null": "before", "alternative": "after"}[one] for one in found)
         return ChangePoint(
             index=index,
             accuracy=self.accuracy,

@@ -22,8 +22,16 @@ if TYPE_CHECKING:
 
 FALSE_ALARM = 0.05
 """How probably unchanged data are said to have changed, at most, where nothing else is asked."""
+PROMISE = "the promise does not hold for these records. Choose a Q with the smallest shift you care about."
 MOST_SUMS = 10_000
 """Of more blocks than these the noisy sums are not given: nobody would look at them one by one."""
+
+
+def fits_fact(fits: bool | None, words: str) -> tuple[bool | str, str]:
+    """Value and words of the fact "fits", of one change and of several."""
+    if fits is None:
+        return "cannot be checked", "too few noisy sums were released"
+    return fits, words
 
 
 @dataclass(frozen=True)
@@ -118,13 +126,20 @@ class ChangePoint(Outcome):
     def _doubt(self) -> str:
         """That the released sums do not look like P before the index, or Q after it; empty where they do."""
         if not self.misfits:
-            return ""
+            return self._unchecked
         laws = {"before": "P", "after": "Q"}
         sides = " and ".join(f"those {side} it do not look like {laws[side]}" for side in self.misfits)
         told = "the records do not look like P" if self.index is None else sides
+        return f" But {told}: {PROMISE}"
+
+    @property
+    def _unchecked(self) -> str:
+        """What else may look like a change, where the released numbers do not tell whether the laws fit."""
+        if self.misfits is not None or self.changed is False:
+            return ""
         return (
-            f" But {told}: the promise does not hold for these records. Choose a Q with the smallest shift you care "
-            "about."
+            " What was released does not tell whether they do; records that are missing or unreadable may look like a "
+            "change: privatest.check counts them."
         )
 
     @property
@@ -176,13 +191,7 @@ class ChangePoint(Outcome):
                 f"records or better, with probability {1 - self.beta:g}, if records come from P before and Q after",
             ),
             Fact("informative", self.informative, better),
-            Fact(
-                "fits",
-                "cannot be checked" if self.fits is None else self.fits,
-                "too few noisy sums were released"
-                if self.fits is None
-                else "whether the noisy sums look like P before the index and Q after it",
-            ),
+            Fact("fits", *fits_fact(self.fits, "whether the noisy sums look like P before the index and Q after it")),
             Fact("n", self.n, "records, public"),
             Fact("false_alarm", self.false_alarm, "alarms without a change, at most"),
             Fact("power", self.power, f"alarms if {self.accuracy:,} records follow the change, at least"),
@@ -319,6 +328,8 @@ class ChangePoints(Outcome):
         beta: probability with which the accuracy may be missed.
         false_alarm: bound on the probability of any change when nothing changed.
         persons: whether all rows of one person are hidden together, because a unit was named.
+        misfits: "null" or "alternative", whose noisy sums are too extreme (about 0.001, both sides) for that law; None
+            where too few were released to tell.
     """
 
     indices: tuple[int, ...]
@@ -340,8 +351,14 @@ class ChangePoints(Outcome):
     design: Any = field(default=None, compare=False, repr=False)
 
     persons: bool = False
+    misfits: tuple[str, ...] | None = None
 
     KIND: ClassVar[str] = "Change points"
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the noisy sums of the stretches are plausible for P and for Q; None: not known."""
+        return None if self.misfits is None else not self.misfits
 
     @property
     def changed(self) -> bool:
@@ -356,7 +373,15 @@ class ChangePoints(Outcome):
 
     @property
     def sentence(self) -> str:
-        """Where, or that nothing changed, and how surely."""
+        """Where, or that nothing changed, and how surely; whether the records look like P and Q at all."""
+        doubt = ""
+        if self.misfits:
+            laws = " and ".join({"null": "P", "alternative": "Q"}[one] for one in self.misfits)
+            doubt = f" But records that are taken to come from {laws} do not look like it: {PROMISE}"
+        return f"{self._answer}{doubt}"
+
+    @property
+    def _answer(self) -> str:
         sure = f"with probability {1 - self.beta:g} or more for each that is {self.spacing} records from the others"
         if not self.changed:
             return f"No change was found in {self.n} records. A lasting one would have been found {sure}."
@@ -383,6 +408,7 @@ class ChangePoints(Outcome):
             Fact("changed", self.changed, "whether there was a change at all"),
             Fact("accuracy", self.accuracy, sure),
             Fact("spacing", self.spacing, "records from any other change and from both ends, for that"),
+            Fact("fits", *fits_fact(self.fits, "whether the noisy sums look like P, and like Q, where they should")),
             Fact("n", self.n, "records, public"),
             Fact("false_alarm", self.false_alarm, "probability of any change where there is none, at most"),
             Fact("block", self.block, "records in a block"),

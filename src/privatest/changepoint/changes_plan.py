@@ -281,9 +281,10 @@ class ChangesPlan(PlanInTime[ChangePoints]):
         released = np.array(draw, dtype=np.int64)
         outcomes = self._blocks.design.laws.bins(np.zeros(len(released), dtype=np.int64), released)
         indices, first = self.locate(outcomes)
+        states = tuple(("null", "alternative")[(first + i) % 2] for i in range(len(indices) + 1))
         return ChangePoints(
             indices=indices,
-            states=tuple(("null", "alternative")[(first + i) % 2] for i in range(len(indices) + 1)),
+            states=states,
             accuracy=self.accuracy,
             spacing=self.spacing,
             beta=self.beta,
@@ -294,6 +295,7 @@ class ChangesPlan(PlanInTime[ChangePoints]):
             simulated=simulated,
             sums=self._blocks.nats(released) if len(released) <= MOST_SUMS else None,
             privacy=None if self.notion is None else self.notion.text,
+            misfits=self._blocks.misfits(released, self.n, indices, states, 2 * self.accuracy),
         )
 
     def locate(self, outcomes: Integers) -> tuple[tuple[int, ...], int]:

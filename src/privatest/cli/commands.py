@@ -501,6 +501,7 @@ def decide(given: Given) -> None:
                 raise errors.InvalidData("The data have no records. Pass at least one.")
         with working("designing the test"):
             test = pt.design(**rules)
+            test.check_tells()
     _save(given, asked)
     found = test.run(source, **_of_role("test", asked, questions.WHERE, questions.RUN), **paid(asked))
     _answer("test", given, asked, found)

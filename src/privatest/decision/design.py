@@ -10,7 +10,6 @@ from privatest import numbers
 from privatest.decision import PrivateTest, Release
 from privatest.decision.odd import OddShare
 from privatest.decision.problem import Goal, Method, Problem
-from privatest.decision.run import check_better_than_a_coin
 from privatest.decision.tuning import Tuner
 from privatest.errors import InvalidInput, shown
 from privatest.numbers import Number
@@ -170,8 +169,7 @@ def decide(
         release=release,
     )
     where, odd = {"column": column, "unit": unit}, OddShare.of(designed, odd_epsilon)
-    if designed.private:
-        check_better_than_a_coin(designed.alpha, designed.beta, designed.n)
+    designed.check_tells()
     return designed.run_opened(
         records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=odd
     )

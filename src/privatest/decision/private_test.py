@@ -15,7 +15,15 @@ from privatest import numbers
 from privatest.charge import Draw
 from privatest.decision.odd import OddShare
 from privatest.decision.pvalues import Coin, Cutoffs, above, below, pvalues
-from privatest.decision.run import Decision, Design, Fits, Release, advantage_fact, hidden_fact
+from privatest.decision.run import (
+    Decision,
+    Design,
+    Fits,
+    Release,
+    advantage_fact,
+    check_better_than_a_coin,
+    hidden_fact,
+)
 from privatest.errors import InvalidInput, shown
 from privatest.facts import Fact, Probability
 from privatest.hypotheses import as_distribution
@@ -334,6 +342,11 @@ class PrivateTest(Design[Release]):
 
     def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
         return {"column": where["column"], "unit": where["unit"]}
+
+    def check_tells(self) -> None:
+        """Refuse a private test that tells next to nothing: whose alpha + beta is above 0.95."""
+        if self.private:
+            check_better_than_a_coin(self.alpha, self.beta, self.n)
 
     def check(self, records: Records) -> None:
         """Type, and number where it is public; a law that cannot be computed is refused now, not after the draw."""

@@ -116,7 +116,7 @@ def hidden_fact(neighbours: str, *, persons: bool) -> Fact:
     return Fact("neighbours", neighbours, f"hides {change} {whose}")
 
 
-HARDLY, COIN = 0.1, 0.001
+HARDLY, COIN = 0.1, 0.05
 """Below the first advantage (1 - alpha - beta) a test is said to be hardly better than a coin; below the second it is
 refused before anything is charged, where one call designs and runs it."""
 
@@ -132,8 +132,8 @@ def check_better_than_a_coin(alpha: float, beta: float, n: int) -> None:
     """Refuse a test that tells next to nothing, before it is paid for."""
     if 1 - alpha - beta < COIN:
         raise Infeasible(
-            f"n={n} records give a type I error of {alpha:.3g} and a type II error of {beta:.3g}: together as much as "
-            "those of a coin that ignores the data, so the answer would tell nothing. Nothing was charged. Use more "
+            f"On {n} records the test has a type I error of {alpha:.3g} and a type II error of {beta:.3g}. A coin that "
+            "ignores the data has 1 in all, so the answer would tell next to nothing. Nothing was charged. Use more "
             "records, a larger budget of privacy, or hypotheses that are further apart."
         )
 
@@ -404,7 +404,8 @@ class Design(Described, Generic[R]):
                 possible tests, the first of two steps), k rows of each are drawn without looking at them; where
                 order matters, the first k count. Rows that say nobody's are not used.
             order: which column gives the order of time; refused by tests, which do not look at it.
-            ledger, dataset, request: charge epsilon to the data set's budget before anything is released. The same
+            ledger, dataset, request: charge epsilon to the data set's budget before anything is released; the ledger
+                is a :class:`privatest.Ledger`, or the path or URL of one that is there. The same
                 request again returns the same release, free of charge.
             rng: only for simulations: a seeded generator in place of the operating system's randomness. The
                 release then says that it is simulated, and is not private.
@@ -678,7 +679,7 @@ class Release(Outcome):
         if level is not None:
             says += f" at level {short(Probability(level), 4)}, its type I error"
         if self.pvalue is None:
-            return f"The test decides for {says}."
+            return f"The test decides for {says}. Nothing that was released tells whether the data fit P or Q at all."
         pvalue = short(self._told(self.pvalue), 4)
         if self.fits == "neither":
             return (
@@ -687,14 +688,12 @@ class Release(Outcome):
             )
         return (
             f"The test decides for {says}. Were P true, so extreme a noisy statistic would have probability {pvalue} "
-            f"(the p-value).{self._against_custom(level)}{self._both()}"
+            f"(the p-value).{self._against_custom(level)}{self._either()}"
         )
 
     def _against_custom(self, level: float | None) -> str:
         """Why a small p-value stands beside "null", or a large one beside "alternative"; empty where neither does."""
         if level is None or self.pvalue is None or (self.pvalue < CUSTOMARY) == (self.decision == "alternative"):
-            return ""
-        if CUSTOMARY / 2 <= level <= CUSTOMARY:
             return ""
         side = "above" if self.decision == "null" else "within"
         return (
@@ -703,13 +702,28 @@ class Release(Outcome):
             "alpha=0.05."
         )
 
-    def _both(self) -> str:
-        """What to report where the data are consistent with both hypotheses."""
-        if self.fits != "both":
-            return ""
+    def _looks(self, looks: str, level: float | None) -> str:
+        """The decision in words, which say so where the data are consistent with the other hypothesis alone."""
+        if level is None or self.fits in (self.decision, None) or self.fits in FITS:
+            return f"{FITS.get(self.fits or '', 'the data look like')} {looks}"
         return (
-            " The data are consistent with both P and Q, at level 0.001: report the p-value, and the decision as the "
-            "likelier of the two, not as proof against the other."
+            f"for {looks}, at level {short(Probability(level), 4)}; but the data are consistent with the {self.fits} "
+            "alone: report that"
+        )
+
+    def _either(self) -> str:
+        """What to report where the data are consistent with both hypotheses, or only with that not decided for."""
+        if self.fits in (None, "neither", self.decision):
+            return ""
+        if self.fits == "both":
+            return (
+                " The data are consistent with both P and Q, at level 0.001: report the p-value, and the decision as "
+                "the likelier of the two, not as proof against the other."
+            )
+        fitting, other = ("P", "Q") if self.fits == "null" else ("Q", "P")
+        return (
+            f" But at level 0.001 the data are consistent with {fitting} and not with {other}: report that, and not "
+            f"the decision as evidence for {other}. The test's type I and type II errors are far from equal."
         )
 
     def _told(self, pvalue: float | None) -> Probability | None:
@@ -719,22 +733,30 @@ class Release(Outcome):
     def facts(self) -> list[Fact]:
         """The values that left the data, their price and, where the test is known, its error rates."""
         test = self.design
-        looks = "P" if self.decision == "null" else self.AWAY
-        above, errors, two = "large values speak for P", "", False
+        looks, level = "P" if self.decision == "null" else self.AWAY, None if test is None else test.alpha
+        above, errors, two, against = "large values speak for P", "", False, ""
         if test is not None:
             looks, two = getattr(test, self.decision, looks), test.two_sided
             above = "; ".join(([] if two else [above]) + ([test.when_null] if test.when_null else []))
             first, second = (short(Probability(error), 4) for error in (test.alpha, test.beta))
             errors = f"type I error {first}, type II error {second} on {test.n:,} records"
+            if 1 - test.alpha - test.beta < HARDLY:
+                errors += "; hardly better than a coin that ignores the data"
+            if self._against_custom(level):
+                against = f"; the decision is at level {first}, which alpha= sets"
         hidden = self.neighbours == "add-remove"
         what = "with noise" if self.released == "statistic" else "the level, a whole number, with noise"
         evidence = None if self.evalue is None else Probability(self.evalue)
         return [
-            Fact("decision", self.decision, f"{FITS.get(self.fits or '', 'the data look like')} {looks}"),
-            Fact("fits", self.fits, "hypotheses the data are consistent with, at level 0.001"),
+            Fact("decision", self.decision, self._looks(looks, level)),
+            Fact("fits", self.fits, "hypotheses that the data are consistent with, at level 0.001"),
             *([] if self.released != "decision" else [Fact("released", self.released, "the decision, and no more")]),
             Fact("statistic", self.statistic, f"{what}; {above}"),
-            Fact("pvalue", self._told(self.pvalue), f"of so {'extreme' if two else 'small'} a statistic, were P true"),
+            Fact(
+                "pvalue",
+                self._told(self.pvalue),
+                f"of so {'extreme' if two else 'small'} a statistic, were P true{against}",
+            ),
             Fact(
                 "pvalue_alternative",
                 self._told(self.pvalue_alternative),

@@ -29,7 +29,7 @@ from privatest.decision.calibration import (
     unclamped,
 )
 from privatest.decision.problem import CALIBRATED, ChosenClamp, Goal, Method, Problem
-from privatest.decision.worst_case import Sides, WorstCase, sides_of, worst_score
+from privatest.decision.worst_case import Sides, WorstCase, settled_case, sides_of, worst_score
 from privatest.errors import Infeasible
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
 from privatest.hypotheses.sets import Leaf, Side
@@ -355,6 +355,7 @@ class Tuner:
         self._rivals: dict[str | ChosenClamp, Tuner] = {}
         self._starts: dict[tuple[ChosenClamp, int], Fraction | None] = {}
         self._worst_cases: dict[tuple[ChosenClamp, int], WorstCase] = {}
+        self._settled_cases: dict[ChosenClamp, WorstCase | None] = {}
         self._worst_laws: dict[ChosenClamp, dict[tuple[int, int], Known]] = {}
         self._last_test: PrivateTest | None = None
         self._sample_size: int | None = None
@@ -555,6 +556,11 @@ class Tuner:
         if self.sides is None:
             return None
         clamp, method = self.clamp_for(n), self.method
+        if clamp not in self._settled_cases:
+            score = self._pair_score(clamp)
+            self._settled_cases[clamp] = settled_case(self.problem.hypotheses, self.sides, score)
+        if (settled := self._settled_cases[clamp]) is not None:
+            return settled
         if (clamp, n) not in self._worst_cases:
             score = self._pair_score(clamp)
             noise = self._noise(score, clamp, self.start_for(n))

@@ -49,7 +49,7 @@ from privatest.estimates.present import (
 from privatest.estimates.tuned_score import UNITS, WORKING, tuned_ratio, tuned_score
 from privatest.facts import Fact
 from privatest.hypotheses.distribution import Numbers
-from privatest.hypotheses.one_parameter import OneParameter, condition, share_of
+from privatest.hypotheses.one_parameter import OneParameter, condition, has_shape, share_of, with_value
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Noise, Notion, Pure, RandomSource, canonical_noise, make_notion, noise_from_dict
 from privatest.privacy.canonical import counts_guarantee, counts_noise
@@ -320,13 +320,21 @@ class EstimateRelease(Outcome):
     @property
     def _of(self) -> str:
         """The parameter, of which family, and what it is where its name does not say so."""
-        plain = self.meaning.removeprefix("the ") in ("", self.parameter)
+        plain = self.meaning in ("", self.parameter, f"the {self.parameter}")
         notion_words = self.parameter if plain else f"{self.parameter} ({self.meaning})"
         return (
             f"{notion_words} of {self.family}"
             if self.family and self.family.split("(")[0] != "categorical"
             else notion_words
         )
+
+    @property
+    def _check(self) -> str:
+        """Which question tells whether the family fits, where its other parameters are numbers and it has a shape."""
+        if not has_shape(self.family) or " in [" in self.family:
+            return ""
+        fitted = with_value(self.family, float(f"{self.estimate:.4g}"))
+        return f" Whether they do is not checked here: goodness_of_fit of {fitted!r} tells."
 
     @property
     def few_present(self) -> bool:
@@ -348,7 +356,9 @@ class EstimateRelease(Outcome):
                 f"{self.estimate:.6g}. Do not report this as an estimate: widen the range, or doubt the family."
             )
         whose = " among the records that are present" if self.present is not None else ""
-        notion_words = f"The {self._of}{whose} is about {self.estimate:.6g}, {ends}, {condition(self.family)}."
+        notion_words = (
+            f"The {self._of}{whose} is about {self.estimate:.6g}, {ends}, {condition(self.family)}.{self._check}"
+        )
         return f"{notion_words} {FEW_PRESENT}." if self.few_present else notion_words
 
     def facts(self) -> list[Fact]:

@@ -496,6 +496,7 @@ class GroupsRelease(Outcome):
             where it was declared that no record is missing, or their type says so.
         present: about how many records of each group are present, with noise; None where that was not measured.
         present_intervals: each holds that number with a probability of ``confidence`` at least.
+        counted: which records are successes, in words; a rate is their share.
     """
 
     KIND: ClassVar[str] = "Release of two groups"
@@ -517,6 +518,7 @@ class GroupsRelease(Outcome):
     design: Any = None
     privacy: str | None = None
     persons: bool = False
+    counted: str = "successes"
     missing: str = "none"
     present: tuple[float, float] | None = None
     present_intervals: tuple[tuple[float, float], tuple[float, float]] | None = None
@@ -531,17 +533,14 @@ class GroupsRelease(Outcome):
     @property
     def sentence(self) -> str:
         low, high = self.interval
-        notion_words = (
-            "differ" if self.alternative == "two-sided" else f"differ ({self.names[1]} is {self.alternative})"
-        )
-        decided = (
-            f"The rates {notion_words}" if self.decision == "alternative" else "No difference of the rates was found"
-        )
+        finding = "differ" if self.alternative == "two-sided" else f"differ ({self.names[1]} is {self.alternative})"
+        decided = f"The rates {finding}" if self.decision == "alternative" else "No difference of the rates was found"
         if self.present is not None:
             decided += " among the records that are present"
         answer = (
-            f"{decided} at level {self.alpha:g}, p-value {short(Probability(self.pvalue), 4)}: {self.names[1]} minus "
-            f"{self.names[0]} is about {self.difference:.4g}, {self.confidence:.4g} interval {low:.4g} to {high:.4g}."
+            f"{decided} at level {self.alpha:g}, p-value {short(Probability(self.pvalue), 4)}: the rate of "
+            f"{self.names[1]} minus that of {self.names[0]} is about {self.difference:.4g}, {self.confidence:.4g} "
+            f"interval {low:.4g} to {high:.4g}. Counted were {self.counted}."
         )
         return f"{answer} {FEW_PRESENT}." if self.few_present else answer
 
@@ -562,9 +561,10 @@ class GroupsRelease(Outcome):
             *few,
             Fact("decision", self.decision, f"null: the rates are the same; {self.alternative} alternative"),
             Fact("pvalue", Probability(self.pvalue), "exact, whatever the common rate is"),
-            Fact("difference", self.difference, f"{self.names[1]} minus {self.names[0]}, with noise"),
+            Fact("difference", self.difference, f"rate of {self.names[1]} minus rate of {self.names[0]}, with noise"),
             Fact("interval", self.interval, f"holds the true one with probability {self.confidence:g} at least"),
             Fact("rates", self.rates, f"of {self.names[0]} and {self.names[1]}, with noise"),
+            Fact("counted", self.counted, "a rate is their share"),
             Fact("alpha", self.alpha, "type I error of the decision, at most"),
             Fact("n", self.n, "records of each, public"),
             *present,
@@ -826,6 +826,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             found,
             privacy=self._met,
             n=self.n,
+            counted=_counted(_outcome(self.outcome_text, None, None)),
             missing=self.missing,
             present=None if present is None else (present[0].about, present[1].about),
             present_intervals=None if present is None else (present[0].interval, present[1].interval),
@@ -993,6 +994,16 @@ def _outcome(outcome: Any, above: Any, success: Any) -> OneParameter:
     return asked
 
 
+def _counted(asked: OneParameter) -> str:
+    """Which records count as successes, in words."""
+    if asked.is_share:
+        return f"records that are {asked.label!r}"
+    family = asked.box(*asked.inner)
+    if family.family.name == "share_above":
+        return f"numbers of at least {number_text(family.low[0])}"
+    return "records equal to 1 or True, and no others"
+
+
 def _levels(alpha: float, confidence: float, miss: float = 0.0) -> tuple[float, float]:
     """Both, where there is more to be wrong about than the common rates that are left out."""
     level, covered = float(numbers.probability(alpha=alpha)), float(numbers.probability(confidence=confidence))
@@ -1042,7 +1053,7 @@ def design_groups(
         alternative: "two-sided", "greater" (the treatment's rate is larger) or "less".
         outcome: what counts: "bernoulli(?)" (1, True; the default, unless the column's type is one of fractional
             numbers), "share_above(5, ?)" or "categorical(yes=?)".
-        above: numbers above this public cut count; short for "share_above(cut, ?)".
+        above: numbers of at least this public cut count; short for "share_above(cut, ?)".
         success: this label counts; short for "categorical(label=?)".
         max_rows_per_unit, privacy: as for :func:`privatest.design`.
         missing: as for :func:`privatest.design_estimate`; of each group.
@@ -1082,8 +1093,8 @@ def _check_counted(declared: Declared) -> None:
     """Refuse a column of fractional numbers by its type where nothing says which of them count."""
     if declared.content == "numbers" and any(word in declared.type.lower() for word in FRACTIONAL):
         raise InvalidData(
-            f"{declared.subject} numbers ({declared.type}), and groups are compared by a share of the records. "
-            "Say which do: above=5 counts numbers above 5, success=1 (or outcome='bernoulli(?)') those equal to 1."
+            f"{declared.subject} numbers ({declared.type}), and groups are compared by a share of the records. Say "
+            "which do: above=5 counts numbers of at least 5, success=1 (or outcome='bernoulli(?)') those equal to 1."
         )
 
 

@@ -87,6 +87,16 @@ class FitRelease(Release):
     SMALLEST_PVALUE: ClassVar[float] = 1e-6
     AWAY: ClassVar[str] = "some law away from P"
 
+    @property
+    def sentence(self) -> str:
+        """The decision, and what else than another law may be the reason of it."""
+        if self.decision == "null":
+            return super().sentence
+        return (
+            f"{super().sentence} Records that are missing, unreadable or of no cell count as the likeliest one: "
+            "privatest.check counts them."
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {**super().to_dict(), "format": RELEASE_FORMAT}

@@ -562,7 +562,8 @@ ANY: Final[Rule] = ("finite", math.isfinite)
 POSITIVE: Final[Rule] = ("greater than 0", lambda x: 0 < x < math.inf)
 UNIT: Final[Rule] = ("between 0 and 1", lambda x: 0 <= x <= 1)
 INSIDE: Final[Rule] = ("greater than 0 and less than 1", lambda x: 0 < x < 1)
-HALF_OPEN: Final[Rule] = ("greater than 0 and at most 1", lambda x: 0 < x <= 1)
+COUNTED: Final[Rule] = ("greater than 0 and at most 2^52", lambda x: 0 < x <= 2**52)  # beyond, doubles miss integers
+RARE: Final[Rule] = ("at least 1e-12 and at most 1", lambda x: 1e-12 <= x <= 1)  # likewise: waiting times beyond 2^53
 COUNT: Final[Rule] = (
     "a whole number of at least 1",
     lambda x: x >= 1 and float(x).is_integer() and x < 2**53,
@@ -801,7 +802,7 @@ _ALL = (
     ),
     Family(
         "poisson",
-        (Parameter("mean", POSITIVE, None, "the mean"),),
+        (Parameter("mean", COUNTED, None, "the mean"),),
         "poisson",
         lambda mu: ((mu,), 0, 1),
         lambda mu, m: (mu,) if m == 0 else None,
@@ -810,7 +811,7 @@ _ALL = (
     ),
     Family(
         "geometric",
-        (Parameter("p", HALF_OPEN, None, "the share that succeeds"),),
+        (Parameter("p", RARE, None, "the share that succeeds"),),
         "geom",
         lambda p: ((p,), 0, 1),
         lambda p, m: (p,) if m == 0 else None,
@@ -821,7 +822,7 @@ _ALL = (
         "negative_binomial",
         (
             Parameter("n", POSITIVE, None, "successes waited for; need not be whole"),
-            Parameter("p", HALF_OPEN, None, "the share that succeeds"),
+            Parameter("p", RARE, None, "the share that succeeds"),
         ),
         "nbinom",
         lambda n, p: ((n, p), 0, 1),

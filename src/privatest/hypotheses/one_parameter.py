@@ -268,6 +268,11 @@ def share_of(label: Any) -> str:
     )
 
 
+def has_shape(model: str) -> bool:
+    """Whether records can have another shape than this family's: not so zeros and ones, or a share."""
+    return bool(model) and model.partition("(")[0] not in ("bernoulli", "categorical", "discrete", "share_above")
+
+
 def condition(model: str) -> str:
     """Under which condition an interval for the parameter of this family holds, in words.
 
@@ -276,8 +281,7 @@ def condition(model: str) -> str:
     >>> condition("normal(mean=?, sd=1)"), condition("bernoulli(p=?)")
     ('if the records come from this family', 'if the records are independent')
     """
-    free = model.partition("(")[0] in ("bernoulli", "categorical", "discrete", "share_above")
-    return "if the records are independent" if free else "if the records come from this family"
+    return "if the records come from this family" if has_shape(model) or not model else "if the records are independent"
 
 
 def with_value(family: Any, value: float) -> str:

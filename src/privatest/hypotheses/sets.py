@@ -238,13 +238,16 @@ class Box(Hypothesis):
     @property
     def middle(self) -> tuple[float, ...]:
         """A member's parameters, from within the box."""
-        return tuple(_between(a, b) for a, b in zip(self.low, self.high, strict=True))
+        return tuple(self._inside(which) for which in range(len(self.low)))
+
+    def _inside(self, which: int) -> float:
+        """A value of a parameter from within its range; a whole number, where it must be one."""
+        found = _between(self.low[which], self.high[which])
+        return math.floor(found) if self.family.parameters[which].rule[0].startswith("a whole number") else found
 
     def halves(self, which: int) -> tuple[Box, Box]:
         """The box cut in two along a parameter."""
-        cut = _between(self.low[which], self.high[which])
-        if self.family.parameters[which].rule[0].startswith("a whole number"):
-            cut = math.floor(cut)
+        cut = self._inside(which)
         ends = [list(self.high), list(self.low)]
         ends[0][which] = ends[1][which] = cut
         return replace(self, high=tuple(ends[0])), replace(self, low=tuple(ends[1]))
@@ -274,7 +277,8 @@ class Box(Hypothesis):
             closer = self.member(nearer)
             rising = _direction(closer.cdf(x) - found)
             if start.support[0] == closer.support[0]:  # the parameter does not move it: no member lies below
-                rising = np.where(x < start.support[0], 0.0, rising)
+                outside = x < start.support[0] if self.family.discrete else x <= start.support[0]
+                rising = np.where(outside, 0.0, rising)
             lower, upper = np.where(rising < 0, 0.0, lower), np.where(rising > 0, 1.0, upper)
         return lower, upper
 
@@ -365,10 +369,9 @@ def make_box(family: Family, ranges: Sequence[tuple[float, float]]) -> Box:
 
 def _limits(holds: Callable[[float], bool]) -> tuple[float, float]:
     """Between which numbers a parameter's rule holds; the ends themselves may be left out."""
-    least = next(
-        end for end, inside in ((-math.inf, -1e300), (0.0, 1e-9), (1.0, 1.0 + 1e-9), (1.0, 1.0)) if holds(inside)
-    )
-    return least, math.inf if holds(2.0**52) else 1.0
+    lowest = ((-math.inf, -1e300), (0.0, 1e-100), (1e-12, 1e-12), (1.0, 1.0 + 1e-9), (1.0, 1.0))
+    least = next(end for end, inside in lowest if holds(inside))
+    return least, next((end for end, inside in ((math.inf, 1e300), (2.0**52, 2.0**52)) if holds(inside)), 1.0)
 
 
 def parameters_of(law: Distribution) -> tuple[Family, tuple[float, ...]] | None:

@@ -31,6 +31,7 @@ from privatest.errors import InvalidInput, MissingExtra, PrivatestError, shown
 from privatest.estimates import EstimateDesign, EstimateRelease, GroupsDesign, GroupsRelease
 from privatest.fit import FitRelease, FitTest
 from privatest.hypotheses.families import FAMILIES
+from privatest.hypotheses.one_parameter import condition
 from privatest.hypotheses.parse import as_hypothesis
 from privatest.pictures import png
 from privatest.power import Comparison, Plan, PowerCurve
@@ -281,7 +282,7 @@ def render(
     facts = _facts(asked, main, result)
     told = _about(purpose=purpose, author=author)
     sections = [
-        ("Question", _question(kind, asked, told)),
+        ("Question", _question(kind, asked, told, result)),
         ("Result", _result(result)),
         ("Guarantee", _guarantee(kind, facts)),
         ("Budget", _budget(kind, facts, ledger)),
@@ -392,7 +393,7 @@ def _about(**given: str | None) -> dict[str, str]:
     return {name: " ".join(value.split())[:LONGEST] for name, value in given.items() if value and value.strip()}
 
 
-def _question(kind: str, asked: dict[str, Any], told: dict[str, str]) -> Iterator[str]:
+def _question(kind: str, asked: dict[str, Any], told: dict[str, str], result: Any) -> Iterator[str]:
     if kind == "detect":
         yield "<p>Did the records change from the old law P to a new one, and when?</p>"
     elif kind == "changes":
@@ -408,6 +409,9 @@ def _question(kind: str, asked: dict[str, Any], told: dict[str, str]) -> Iterato
         yield "<p>Do the records come from the law P, or from one at a distance from it?</p>"
     names = {} if kind == "groups" else {"null": "null hypothesis P", "alternative": "alternative Q"}
     short = [(name, text, "") for name, text in told.items()]
+    if kind == "estimate" and isinstance(asked.get("family"), str):
+        model = getattr(result, "family", "") or asked["family"]
+        short.append(("family", model, condition(model)))
     for name, words in names.items():
         if isinstance(asked.get(name), str):
             short.append((words, plain_law(asked[name]), ""))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,8 @@ SLACK = 1e-4
 """Largest difference between the stated error and that of some member of the set."""
 MOST_BOXES = 600
 """Largest number of parts into which the box of a set's parameters is divided."""
+ATTAINED = 1e-12
+"""A bound of the cdf this close to a member's is the member's."""
 
 
 def score_law(score: Score, law: Distribution) -> tuple[Wholes, Floats]:
@@ -182,6 +184,34 @@ def worst_laws(
         if not any(_dominates(other.law, law, side) for other in kept):
             kept.append(Worst(law, -value, whole.family.text(worst), looked_at[worst]))
     return kept
+
+
+def bounding_law(score: Score, leaf: Leaf, side: Side) -> Floats:
+    """One law on :func:`every_score` that no member of a leaf is lower (higher) than."""
+    if isinstance(leaf.of, Distribution):
+        return leaf.worst(member_law(score, leaf.of), side)
+    return leaf.worst(_envelope(_pieces(score), every_score(score), leaf.of, side), side)
+
+
+def worst_member(score: Score, leaves: Sequence[Leaf], side: Side) -> tuple[Floats, str] | None:
+    """The law and the name of the member that is the worst of all leaves for every test of the score, if there is one.
+
+    There is one in sets that are bounded on one side, where the score is monotone in the record and the records'
+    likelihood ratio is monotone: the member at the end.
+    """
+    laws = [bounding_law(score, leaf, side) for leaf in leaves]
+    for leaf, law in zip(leaves, laws, strict=True):
+        if not all(_dominates(law, other, side) for other in laws):
+            continue
+        if isinstance(leaf.of, Distribution):
+            return law, leaf.of.describe()
+        rules = [parameter.rule[1] for parameter in leaf.of.family.parameters]
+        for values in leaf.of.corners():
+            if all(rule(v) for rule, v in zip(rules, values, strict=True)):
+                found = leaf.worst(member_law(score, leaf.of.member(values)), side)
+                if np.max(np.abs(np.cumsum(found) - np.cumsum(law))) <= ATTAINED:
+                    return law, leaf.of.family.text(values)
+    return None
 
 
 def member_law(score: Score, member: Distribution) -> Floats:

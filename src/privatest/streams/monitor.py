@@ -555,6 +555,7 @@ class Monitor(Watcher[Watch, Alarm]):
             Fact("mean_time_between_false_alarms", between, "in records, at least"),
             Fact("max_rows_per_unit", watch.max_rows_per_unit, "rows of one person that count in the whole stream"),
             Fact("seen", self.seen, "records so far; the stream goes on with this one"),
+            Fact("odd_records", "counted as 0", "records without sense to P and Q; privatest.check counts them"),
             Fact("drift_detected", self.drift_detected, "no alarm" if self.alarm is None else self.alarm.sentence),
             Fact("private", self.private, "SIMULATED, not private" if self.simulated else ""),
         ]

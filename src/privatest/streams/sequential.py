@@ -290,6 +290,7 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         return [
             *self._design.facts(),
             Fact("seen", self.seen, "records so far; the stream goes on with this one"),
+            Fact("odd_records", "counted as 0", "records without sense to P and Q; privatest.check counts them"),
             Fact("evalue", Probability(self.evalue), "evidence against P so far, valid whenever one looks"),
             Fact("pvalue", Probability(self.pvalue), "valid whenever one looks"),
             Fact("decided", self.decided, "no verdict yet" if verdict is None else verdict.sentence),

@@ -129,7 +129,7 @@ def controls() -> Json:
 
 FIRST = {
     "look": {"null": "normal(0, 1)", "alternative": "normal(0.5, 1)", "epsilon": 0.5},
-    "size": {"null": "normal(0, 1)", "alternative": "normal(0.5, 1)", "epsilon": 0.5, "advantage": 0.67},
+    "size": {"null": "normal(0, 1)", "alternative": "normal(0.5, 1)", "epsilon": 0.5, "advantage": 2 / 3},
     "design": {"null": "normal(0, 1)", "alternative": "normal(0.5, 1)", "epsilon": 0.5, "n": 100},
 }
 """What a page asks first: computed while it opens."""

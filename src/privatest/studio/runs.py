@@ -265,6 +265,7 @@ def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
         rows = {"max_rows_per_unit": rules["max_rows_per_unit"]} if "max_rows_per_unit" in rules else {}
         rules["n"] = pt.count_records(path, **where, **rows)
     test = pt.design(**rules)
+    test.check_tells()
     return test.run(path, **where, ledger=ledger, **arguments("/run/test", asked, questions.PAYER))
 
 

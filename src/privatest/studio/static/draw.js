@@ -231,7 +231,7 @@ export function drawInterval(task, release, design) {
   const c = colours();
   const [low, high] = release.interval;
   const value = task === "estimate" ? release.estimate : release.difference;
-  const name = task === "estimate" ? release.parameter : `${release.names[1]} minus ${release.names[0]}`;
+  const name = task === "estimate" ? release.parameter : `rate of ${release.names[1]} minus rate of ${release.names[0]}`;
   const traces = [
     { x: [low, high], y: [0, 0], name: `${short(100 * release.confidence, 4)} % interval: ${short(low, 4)} to ${short(high, 4)}`, mode: "lines+markers", line: { color: c.third, width: 5 }, marker: { size: 16, symbol: "line-ns", line: { color: c.third, width: 3 } }, hoverinfo: "x" },
     { x: [value], y: [0], name: `about ${short(value, 4)}`, mode: "markers", marker: { size: 13, color: c.ink }, hoverinfo: "x" },

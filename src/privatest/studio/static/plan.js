@@ -92,7 +92,7 @@ function askDesign(settings, pair) {
 
 const designed = (settings, pair) => ({ ...pair, ...shared(settings, "/design"), n: settings.n, alpha: settings.goal === "errors" ? settings.alpha : null });
 
-const aimed = (settings) => (settings.goal === "errors" ? `for α ${short(settings.alpha)}, β ${short(settings.beta)}` : `to be ${settings.advantage} better than guessing`);
+const aimed = (settings) => (settings.goal === "errors" ? `for α ${short(settings.alpha)}, β ${short(settings.beta)}` : `to be ${short(settings.advantage)} better than guessing`);
 
 function askNeeded(settings, pair) {
   waiting("needed", "bound", "nonprivate");

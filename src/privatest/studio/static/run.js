@@ -145,7 +145,7 @@ function fact(name, value, note) {
 export function headlined(task, release) {
   if (task === "test") return release.fits === "neither" ? "The data fit neither P nor Q" : `The data look like ${release.decision === "null" ? "P" : "Q"}`;
   if (task === "estimate") return release.beyond ? `The data lie ${release.beyond} the whole range` : `${release.parameter}: about ${short(release.estimate, 4)}`;
-  if (task === "groups") return `${release.names[1]} minus ${release.names[0]}: about ${short(release.difference, 4)}`;
+  if (task === "groups") return `rate of ${release.names[1]} minus rate of ${release.names[0]}: about ${short(release.difference, 4)}`;
   if (release.changed === false) return `No change in ${whole(release.n)} records`;
   return `Change at record ${whole(release.index)}${release.order_value === null ? "" : ` (${release.order_value})`}`;
 }

@@ -30,7 +30,7 @@ export const DEFAULTS = {
   epsilon: 0.5,
   n: 100,
   goal: "advantage",
-  advantage: 0.67,
+  advantage: 2 / 3,
   alpha: 0.05,
   beta: 0.1,
   neighbours: "replace",

@@ -110,7 +110,7 @@ function showNotion() {
 }
 
 function labels() {
-  by("advantage-value").textContent = settings.advantage.toFixed(2);
+  by("advantage-value").textContent = settings.advantage === 2 / 3 ? "2/3" : settings.advantage.toFixed(2);
   by("alpha-value").textContent = String(settings.alpha);
   by("beta-value").textContent = String(settings.beta);
   by("epsilon").setAttribute("aria-valuetext", `epsilon ${settings.epsilon}`);
