@@ -2,7 +2,8 @@
 
 A ledger is anything with ``perform`` and ``released``, and with ``advance`` for streams: :class:`privatest.Ledger`.
 It records the draw together with the charge; the release is made of the recorded draw alone. So whatever fails or is
-killed, the noise of one request is drawn once.
+killed, the noise of one request is drawn once. Where a second draw depends on the first one, the first is on record
+before anything is computed from it.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class Receipt:
         replayed: True where this answer was charged and drawn before: nothing was charged for it now.
         given: what was given to read this time.
         same_source: whether that is the same; None where nobody can tell.
-        read: whether the data given now were read all the same: another run of this request was faster.
+        read: whether the data given now were read all the same: for the second step of an answer whose first one was
+            drawn before, or because another run of this request was faster.
         converted: what was lost where the price is of another notion than the budget; None where nothing was.
     """
 
@@ -73,7 +75,7 @@ class Receipt:
         if not self.replayed:
             return text
         if self.read:
-            return f"{text}; another run of this request was faster: nothing was charged for this one"
+            return f"{text}; another run of this request had charged it before: nothing was charged for this one"
         now = "the data given now were not read"
         if self.same_source is False:
             same = self.given == self.source
@@ -143,9 +145,15 @@ class Charge:
         found: dict[str, Any] | None = self.ledger.released(**self._words)
         return found
 
-    def perform(self, draw: Callable[[], Draw], release: Callable[[Draw], Mapping[str, Any]]) -> dict[str, Any]:
+    def perform(
+        self,
+        draw: Callable[[], Draw],
+        release: Callable[[Draw], Mapping[str, Any]],
+        further: Callable[[Draw], Draw] | None = None,
+    ) -> dict[str, Any]:
         """Record the draw with the charge, then make the release of it; both as they are on record, if they are."""
-        found: dict[str, Any] = self.ledger.perform(**self._words, draw=draw, release=release)
+        more = {} if further is None else {"further": further}
+        found: dict[str, Any] = self.ledger.perform(**self._words, draw=draw, release=release, **more)
         return found
 
     def advance(self, position: int, mark: str, after: str) -> None:
@@ -227,6 +235,7 @@ def charged(
     draw: Callable[[], Draw],
     release: Callable[[Draw], R],
     read: Callable[[dict[str, Any]], R],
+    further: Callable[[Draw], Draw] | None = None,
 ) -> R:
     """What ``release`` makes of the draw; where there is a charge, of the draw that is recorded with it.
 
@@ -235,15 +244,17 @@ def charged(
         draw: reads the data and draws; not called where a draw is on record.
         release: makes the answer of a draw; not called where an answer is on record.
         read: restores an answer from its document.
+        further: the draw with what is drawn after looking at it; called with a draw that is on record. None: no more.
     """
     if charge is None:
-        return release(draw())
+        drawn = draw()
+        return release(drawn if further is None else further(drawn))
 
     def document(drawn: Draw) -> dict[str, Any]:
         kept = release(drawn).to_dict()
         return {name: value for name, value in kept.items() if name not in ("receipt", "replayed")}
 
-    recorded = charge.perform(draw, document)
+    recorded = charge.perform(draw, document, further)
     found: Any = replace(read(recorded), receipt=getattr(recorded, "receipt", None))  # type: ignore[type-var]
     answer: R = found
     return answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import random
 import sys
 from collections.abc import Callable, Iterator
@@ -148,3 +149,64 @@ def test_a_step_that_is_cut_anywhere_gives_no_block_a_second_draw(
         found[outcome] = found.get(outcome, 0) + 1
     show(f"{case}: {found}")
     assert found.get("loaded" if file else "refused", 0) > 4
+
+
+def failing(patch: pytest.MonkeyPatch, at: int, *, ever_after: bool) -> list[int]:
+    """The disk fails at this call of the state's file, counted from here, or from it on; how many calls there were."""
+    calls = [0]
+
+    def fails(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*where: Any, **how: Any) -> Any:
+            calls[0] += 1
+            if calls[0] == at or (ever_after and calls[0] > at):
+                raise OSError(28, "No space left on device")
+            return real(*where, **how)
+
+        return call
+
+    for name in ("open", "fsync", "replace", "pwrite"):
+        patch.setattr(state_file.os, name, fails(getattr(os, name)))
+    patch.setattr(Path, "unlink", fails(Path.unlink))
+    return calls
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("ever_after", [False, True], ids=["once", "from then on"])
+@pytest.mark.parametrize("step", ["update", "save"])
+@pytest.mark.parametrize("begin", [monitor, sequential])
+def test_a_disk_that_fails_anywhere_in_a_step_gives_no_block_a_second_draw(
+    begin: Callable[..., Any], step: str, ever_after: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was certainly not written may be drawn anew; what may have been is in doubt, until the file is read."""
+    found: set[str] = set()
+    for at in range(1, 20):
+        paths = [tmp_path / f"{at} {name}.json" for name in ("old", "new")]
+        made = begin(state=paths[0])
+        one_by_one(made, RECORDS[:12], False)
+        with monkeypatch.context() as patch:
+            calls = failing(patch, at, ever_after=ever_after)
+            try:
+                one_by_one(made, RECORDS[12:24], False) if step == "update" else made.save(paths[1])
+                said = ""
+            except InvalidInput as error:
+                said = str(error)
+        if calls[0] < at:
+            break
+        held = [on_disk(path) if path.exists() else [] for path in paths]
+        newest, path = max(zip(held, paths, strict=True), key=lambda one: len(one[0]))
+        if "cannot be written" in said or "cannot be kept there" in said:
+            found.add("not written")
+            assert made._stream.file.is_at(paths[0])
+            assert not paths[1].exists()
+            assert not list(tmp_path.glob(f"{at} *.next"))
+        elif said:
+            found.add("in doubt")
+            with pytest.raises(InvalidInput, match="was cut short"):
+                made.update(0)
+            moved = paths[1].exists() or list(tmp_path.glob(f"{at} new*.next"))
+            made = type(made).load(paths[1] if moved else path)
+        one_by_one(made, RECORDS[made.seen :], False)
+        trace = list(made._stream.released)
+        assert trace[: len(newest)] == newest, (at, said)
+        assert made.raised or len(trace) == len(RECORDS) // made._stream.watch.block, (at, said)
+    assert found == {"in doubt"} | (set() if ever_after and step == "update" else {"not written"})

@@ -35,6 +35,8 @@ import privatest as pt
 from privatest.bounds import HistogramTest
 from privatest.decision.run import Design
 from privatest.engines.records import Column
+from privatest.errors import RequestConflict, charge_note
+from privatest.estimates.estimate import Location
 from privatest.privacy import system_source
 
 COINS = "bernoulli(0.2)", "bernoulli(0.8)"
@@ -112,6 +114,12 @@ def ledger_for(name: str, folder: Path) -> pt.Ledger:
     return found
 
 
+def on_record(ledger: pt.Ledger, request: str = "r") -> Any:
+    """All that is on record as drawn for a request: what was drawn with the charge, and after it."""
+    drawn = [one for one in ledger.history("d") if one.request == request and one.kind in ("charge", "draw")]
+    return drawn[-1].about["draw"] if drawn else None
+
+
 DESIGNS: tuple[type[Any], ...] = (
     pt.PrivateTest, HistogramTest, pt.FitTest, pt.EstimateDesign, pt.GroupsDesign, pt.ChangePlan, pt.ChangesPlan
 )  # fmt: skip
@@ -165,8 +173,7 @@ def test_a_release_that_fails_is_made_of_the_same_draw_later(
                 unread(patch)
             with pytest.raises(Failed):
                 RUNS[name](**paid)
-    (charge,) = [entry for entry in ledger.history("d") if entry.kind == "charge"]
-    spent = ledger.spent("d")
+    draw, spent = on_record(ledger), ledger.spent("d")
     with monkeypatch.context() as patch:
         unread(patch)
         found = RUNS[name](**paid)
@@ -176,7 +183,7 @@ def test_a_release_that_fails_is_made_of_the_same_draw_later(
     assert not found.receipt.read
     # The answer is that of the draw on record, and the draw is all it is made of.
     besides = name in ("odd share", "change, public order")
-    told = found.design.release(charge.about["draw"][0] if name == "odd share" else charge.about["draw"])
+    told = found.design.release(draw[0] if name == "odd share" else draw)
     same = [one for one in vars(found) if one not in ("receipt", "design") and not (besides and "o" in one[:5])]
     assert {one: getattr(found, one) for one in same if one not in ("epsilon", "privacy")} == {
         one: getattr(told, one) for one in same if one not in ("epsilon", "privacy")
@@ -184,7 +191,8 @@ def test_a_release_that_fails_is_made_of_the_same_draw_later(
     if name == "change, public order" and found.index is not None:
         assert found.order_value in range(2000, 2120)
     assert ledger.spent("d") == spent
-    assert ledger.verify() == 3
+    assert ledger.verify() == 2 + found.design.steps
+    assert (name == "estimate, two steps") == (found.design.steps == 2)
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -193,7 +201,7 @@ def test_a_draw_is_plain_and_a_release_of_it_needs_nothing_else(name: str, tmp_p
     pytest.importorskip("flint" if any(word in name for word in ("zcdp", "renyi", "kl", "gdp", "approx")) else "json")
     ledger = ledger_for(name, tmp_path)
     found = RUNS[name](ledger=ledger, dataset="d", request="r")
-    draw = next(entry for entry in ledger.history("d") if entry.kind == "charge").about["draw"]
+    draw = on_record(ledger)
     assert json.loads(json.dumps(draw, allow_nan=False)) == draw
     own = draw[0] if name == "odd share" else draw
     document = json.loads(found.design.to_json())
@@ -202,19 +210,54 @@ def test_a_draw_is_plain_and_a_release_of_it_needs_nothing_else(name: str, tmp_p
         assert draw in ("null", "alternative"), "of these notions nothing but the decision may leave"
 
 
-def test_a_second_step_that_cannot_be_made_leaves_the_first_draw_on_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [Failed, KeyboardInterrupt, MemoryError, SystemExit])
+def test_the_first_of_two_draws_is_on_record_before_anything_is_made_of_it(
+    error: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """What is computed between the draws takes its time by the first one, and may fail: it is not drawn again."""
     ledger = ledger_for("estimate", tmp_path)
     paid: dict[str, Any] = {"ledger": ledger, "dataset": "d", "request": "r"}
+    first = None
+    for _ in range(3):
+        with monkeypatch.context() as patch:
+            patch.setattr(pt.EstimateDesign, "there", lambda *_: (_ for _ in ()).throw(error))
+            if first is not None:
+                patch.setattr(Location, "chosen", lambda *_: pytest.fail("drawn a second time"))
+            with pytest.raises(error) as raised:
+                RUNS["estimate, two steps"](**paid)
+        assert "stays charged" in (charge_note(raised.value) or "")
+        assert first in (None, on_record(ledger))
+        first = on_record(ledger)
+    assert len(first) == 2
+    assert ledger.spent("d") == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(Location, "chosen", lambda *_: pytest.fail("drawn a second time"))
+        found = RUNS["estimate, two steps"](**paid)
+        unread(patch)
+        assert RUNS["estimate, two steps"](**paid) == found
+    assert (found.receipt.replayed, found.receipt.read) == (True, True)
+    assert "were not read" not in found.receipt.note
+    assert on_record(ledger)[:2] == first
+    assert len(on_record(ledger)) == 3
+    assert (ledger.spent("d"), ledger.verify()) == (1, 4)
+
+
+def test_a_second_step_reads_what_was_charged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not another file, which belongs to nobody's budget or to another's."""
+    ledger = ledger_for("estimate", tmp_path)
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for file in files:
+        file.write_text("\n".join(["x", *map(str, MEANS)]))
+    paid: dict[str, Any] = {"column": "x", "ledger": ledger, "dataset": "d", "request": "r"}
     with monkeypatch.context() as patch:
         patch.setattr(pt.EstimateDesign, "there", lambda *_: (_ for _ in ()).throw(Failed))
-        for _ in range(3):
-            with pytest.raises(Failed):
-                RUNS["estimate, two steps"](**paid)
-    (charge,) = [entry for entry in ledger.history("d") if entry.kind == "charge"]
-    assert len(charge.about["draw"]) == 2
-    assert ledger.spent("d") == 1
+        with pytest.raises(Failed):
+            wide().run(files[0], **paid)
+    first = on_record(ledger)
+    with pytest.raises(RequestConflict, match=r"charged for '.*a\.csv', and the second step .*b\.csv' cannot be read"):
+        wide().run(files[1], **paid)
+    assert on_record(ledger) == first
+    assert wide().run(files[0], **paid) == wide().run(files[1], **paid)  # the second time the answer is on record
 
 
 @pytest.mark.parametrize("words", [{}, {"privacy": "gdp(1)"}], ids=["pure", "gdp"])
@@ -350,38 +393,53 @@ def interruptions(runs: int, seed: int, folder: Path, stopped: Callable[..., Any
     """Ask until there is an answer, interrupted at random instants of a run; the answer is that of the first draw."""
     rng, found = random.Random(seed), Counter[str]()
     ledger = pt.Ledger(folder / "interrupted.db")
-    ledger.grant("d", epsilon=10**6)
-    design = pt.design(*COINS, epsilon=1, n=40)
-    plan = pt.design_change(*COINS, epsilon=2, n=120)
+    ledger.grant("d", privacy="zcdp(1000000)")  # everything converts into it
+    asked: list[tuple[Any, tuple[Any, ...]]] = [
+        (pt.design(*COINS, epsilon=1, n=40), (BITS,)),
+        (pt.design(*COINS, privacy="zcdp(0.5)", n=40, release="decision"), (BITS,)),
+        (pt.design_change(*COINS, epsilon=2, n=120), (SERIES,)),
+        (pt.design_changes(*COINS, epsilon=2, n=120), (SERIES,)),
+        (pt.design_fit([0.5, 0.5], distance=0.3, epsilon=1, n=40), (BITS,)),
+        (pt.design_estimate("bernoulli(?)", privacy="gdp(1)", n=40), (BITS,)),
+        (wide(), (MEANS,)),
+        (pt.design_groups(n=(40, 40), epsilon=1), (BITS, BITS[::-1])),
+    ]
+    steps = 0
     for number in range(runs):
-        made: Any = (design, plan)[number % 2]
+        made, data = asked[number % len(asked)]
         paid: dict[str, Any] = {"ledger": ledger, "dataset": "d", "request": f"r{number}"}
         recorded, longest = None, 0.06
         while True:
             try:
-                data = BITS if made is design else SERIES
-                answer = stopped(partial(made.run, data, **paid), rng.random() * longest)
+                answer = stopped(partial(made.run, *data, **paid), rng.random() * longest)
                 break
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, AssertionError) as error:
+                if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__context__, KeyboardInterrupt):
+                    raise  # else SQLAlchemy asserted something in what the interrupt cut short
                 found["interrupted"] += 1
                 longest *= 1.2
-            rows = [entry for entry in ledger.history("d") if entry.request == f"r{number}" and entry.kind == "charge"]
-            if rows and recorded is None:
-                recorded = rows[0].about["draw"]
-                found["interrupted after the draw was recorded"] += 1
-            assert not rows or rows[0].about["draw"] == recorded
-        first = next(e for e in ledger.history("d") if e.request == f"r{number}" and e.kind == "charge").about["draw"]
+            now = on_record(ledger, f"r{number}")
+            found["interrupted after the draw was recorded"] += now is not None
+            assert recorded is None or _goes_on(recorded, now, made), f"{made.KIND}: another draw"
+            recorded = now
+        drawn = on_record(ledger, f"r{number}")
         found["answered"] += 1
-        found["answer is that of the recorded draw"] += answer == made.release(first) and recorded in (None, first)
-    assert ledger.verify() == 1 + 2 * runs
-    assert ledger.spent("d") == (runs + 1) // 2 + 2 * (runs // 2)
+        kept = recorded is None or _goes_on(recorded, drawn, made)
+        found["answer is that of the recorded draw"] += kept and answer == made.release(drawn)
+        steps += made.steps
+    assert ledger.verify() == 1 + runs + steps
     return found
 
 
+def _goes_on(before: Any, now: Any, design: Any) -> bool:
+    """Whether a draw is the one of before; of two steps, perhaps with the second one."""
+    return bool(now == before or (design.steps == 2 and now[:-1] == before))
+
+
 def test_a_run_that_is_interrupted_anywhere_has_one_draw(tmp_path: Path, show: Callable[[str], None]) -> None:
-    found = interruptions(12, 7, tmp_path)
+    found = interruptions(16, 7, tmp_path)
     show(str(dict(found)))
-    assert found["answer is that of the recorded draw"] == found["answered"] == 12
+    assert found["answer is that of the recorded draw"] == found["answered"] == 16
 
 
 if __name__ == "__main__":

@@ -44,8 +44,8 @@ class Forgetful(Ledger):
         rows, _ = super()._charge(*ask)
         return {"charge": rows["charge"]._replace(release=charge_text(ask[-1]))}, True
 
-    def _record(self, dataset: str, request: str, text: str) -> LedgerRow:
-        return super()._record(dataset, request, text)._replace(release=text)
+    def _record(self, dataset: str, request: str, kind: str, text: str) -> LedgerRow:
+        return super()._record(dataset, request, kind, text)._replace(release=text)
 
 
 class Killer:

@@ -110,7 +110,7 @@ class TestRecordedAnswers:
         assert outer == inner[1]
         assert inner[1].replayed is None
         assert outer.replayed is not None
-        assert "another run of this request was faster" in str(outer)
+        assert "another run of this request had charged it before" in str(outer)
         assert book.spent("d") == Fraction(1, 2)
 
 

@@ -285,7 +285,8 @@ class Design(Described, Generic[R]):
     """A designed question: frozen, printable and serialisable; :meth:`run` answers it from data.
 
     Guarantees of every run: a refusal leaves nothing charged; the draw is on record, with the charge, before anything
-    is made of it; a run that fails or is killed later goes on from that record; only the outcome leaves.
+    is made of it, a second draw included; a run that fails or is killed later goes on from that record; only the
+    outcome leaves.
     """
 
     FORMAT: ClassVar[str]
@@ -297,6 +298,7 @@ class Design(Described, Generic[R]):
     max_rows_per_unit: int  # a field: how many rows of one person are used, at most, and protected together
     neighbours: str = "replace"  # which pairs of data sets the guarantee compares
     two_sided: bool = False  # whether the null lies between two thresholds
+    steps: int = 1  # how many draws there are, each of which depends on those before
 
     @property
     def when_null(self) -> str:
@@ -371,12 +373,25 @@ class Design(Described, Generic[R]):
             source: where randomness comes from.
         """
 
+    def further(self, draw: Any, records: Callable[[], Any], source: RandomSource) -> Draw:  # noqa: ARG002 - of two steps
+        """All that is drawn: the draw, and where there is a second step what is drawn after looking at it.
+
+        The draw is on record by then. What is computed from it here may fail, be killed or take its time.
+
+        Args:
+            draw: what :meth:`draw` gave.
+            records: opens the records, as for :meth:`draw`.
+            source: where randomness comes from.
+        """
+        found: Draw = draw
+        return found
+
     @abstractmethod
     def release(self, draw: Any, *, simulated: bool = False) -> R:
         """The outcome of a draw: post-processing, which costs no privacy and needs no data.
 
         Args:
-            draw: what :meth:`draw` gave.
+            draw: what :meth:`draw` gave, and :meth:`further`.
             simulated: whether a generator of the caller's drew it: the outcome then says that it is not private.
         """
 
@@ -472,7 +487,10 @@ class Design(Described, Generic[R]):
             outcome: R = besides.release(self, drawn, opened, simulated=simulated)
             return outcome
 
-        found = charged(charge, draw, release, self.outcome.from_dict)
+        def further(drawn: Draw) -> Draw:
+            return self.further(drawn, opened, source)
+
+        found = charged(charge, draw, release, self.outcome.from_dict, further if self.steps > 1 else None)
         return replace(found, design=self, persons=_of_persons(data, where))  # type: ignore[type-var]
 
     def to_dp_event(self) -> Any:

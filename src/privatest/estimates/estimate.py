@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -299,8 +299,8 @@ class EstimateRelease(Outcome):
     beyond: str = ""
     neighbours: str = "replace"
     simulated: bool = False
-    receipt: Any = None
-    design: Any = None
+    receipt: Any = field(default=None, compare=False, repr=False)
+    design: Any = field(default=None, compare=False, repr=False)
     privacy: str | None = None
     persons: bool = False
     family: str = ""
@@ -688,15 +688,13 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             check_count(records.count(), self.n)
 
     def draw(self, records: Records, source: RandomSource) -> Draw:
-        """The noisy total, with the noisy number of records where n is not public; of two steps both steps' draws."""
+        """The noisy total, with the noisy number of records where n is not public; of two steps the first one's draw.
+
+        That is where the bins start, and which one was chosen.
+        """
         if self.location is not None:
             counts = records.histogram(self.location.cells, partial(draw_rows, source))
-            start, place = self.location.chosen(counts, source)
-            try:
-                second = self.there(start, place)
-            except Exception:  # what was drawn is kept whatever follows; release() says what was wrong
-                return [start, place]
-            return [start, place, second.draw(records, source)]
+            return list(self.location.chosen(counts, source))
         assert self.score is not None
         assert self.noise is not None
         if self.count_noise is None:
@@ -712,6 +710,17 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         total = present.sum_of(self._summed(noisy), partial(draw_some, source))
         return [str(total + self.noise.draw(source)), str(noisy)]
 
+    @property
+    def steps(self) -> int:  # type: ignore[override]  # read-only here
+        """Two where the first one finds out about where to look."""
+        return 1 if self.location is None else 2
+
+    def further(self, draw: Any, records: Callable[[], Any], source: RandomSource) -> Draw:
+        """Of two steps, the first one's draw and the second one's; else the draw itself."""
+        if self.location is None:
+            return super().further(draw, records, source)
+        return [*draw, self.there(*draw).draw(records(), source)]
+
     def release(self, draw: Any, *, simulated: bool = False) -> EstimateRelease:
         """Estimate and interval from a noisy total (and number): post-processing, which costs no privacy.
 
@@ -721,10 +730,10 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             simulated: whether a generator of the caller's drew it.
         """
         if self.location is not None:
-            start, place, *second = draw
+            start, place, second = draw
             there = self.there(start, place)
             found = replace(
-                there.release(*second, simulated=simulated),
+                there.release(second, simulated=simulated),
                 epsilon=self.epsilon,
                 privacy=self._met,
                 confidence=self.confidence,
@@ -732,7 +741,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             if self.missing == "none":
                 return found
             # With fewer records than it was made for the first step may be wrong: nothing is left out then.
-            few = there._few(Fraction(second[0][1]), _least_present(self.n))
+            few = there._few(Fraction(second[1]), _least_present(self.n))
             return replace(found, interval=self.between) if few else found
         assert self.score is not None
         noisy, count = (Fraction(draw), None) if self.count_noise is None else map(Fraction, draw)

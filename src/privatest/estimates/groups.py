@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat
@@ -514,8 +514,8 @@ class GroupsRelease(Outcome):
     names: tuple[str, str] = ("control", "treatment")
     neighbours: str = "replace"
     simulated: bool = False
-    receipt: Any = None
-    design: Any = None
+    receipt: Any = field(default=None, compare=False, repr=False)
+    design: Any = field(default=None, compare=False, repr=False)
     privacy: str | None = None
     persons: bool = False
     counted: str = "successes"

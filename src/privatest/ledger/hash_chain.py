@@ -6,8 +6,8 @@ every link, every sum.
 
 What this finds: a row edited in any column, removed, inserted, moved or swapped, at the end too (the head
 record holds the number of rows and the newest hash); a running total that is not the sum of the rows; a
-release without its charge, or a charge without its draw; two charges or two releases for one request; more spent than
-granted; a stream that goes back, or from one mark to two.
+release or a second draw without its charge, or a charge without its draw; two charges or two releases for one request;
+more spent than granted; a stream that goes back, or from one mark to two.
 
 What it cannot find: somebody who may write to the database and recomputes all later hashes and the head has
 made another, consistent ledger; so has somebody who puts back an old copy of the whole database, or removes
@@ -73,7 +73,7 @@ def exact(amount: Amount) -> str:
     return f"about {Decimal(amount.numerator) / Decimal(amount.denominator):.6g}"
 
 
-Kind = Literal["grant", "charge", "release", "advance"]
+Kind = Literal["grant", "charge", "draw", "release", "advance"]
 ADVANCE = "advance {:012d}"
 """How the n-th advance of a stream is spelt in its row: the database itself then refuses a second n-th one."""
 FORMAT = 2  # goes into every hash and into the head record
@@ -101,7 +101,8 @@ class LedgerRow(NamedTuple):
     """A row as it lies in the database, amounts and time as text, so that the hash covers every character.
 
     ``release`` is a JSON document: of a release what was released, of a charge what was drawn, what was asked and of
-    which source, of a grant which sources it covers, of both what they protect, of an advance from where to where.
+    which source, of a draw all that was drawn by then, of a grant which sources it covers, of it and of a charge what
+    they protect, of an advance from where to where.
     """
 
     sequence: int
@@ -211,7 +212,7 @@ class LedgerRow(NamedTuple):
             design=self.design,
             granted=amount(self.budget),
             total=self.spent,
-            release=None if self.kind in ("grant", "charge") else dict(self.recorded(None, replayed=True)),
+            release=None if self.kind in ("grant", "charge", "draw") else dict(self.recorded(None, replayed=True)),
             hash=self.hash,
             about=self.about,
         )
@@ -246,8 +247,9 @@ class Entry:
     Attributes:
         sequence: 1, 2, 3, ... over all data sets.
         time: when the row was written, by the clock of the machine that wrote it, in UTC.
-        kind: "grant" (a budget was set), "charge" (epsilon was spent, and what it was spent on was drawn), "release"
-            (what was made of the draw) or "advance" (a stream was released further; nothing was spent).
+        kind: "grant" (a budget was set), "charge" (epsilon was spent, and what it was spent on was drawn), "draw" (what
+            was drawn after looking at that), "release" (what was made of the draw) or "advance" (a stream was released
+            further; nothing was spent).
         dataset: whose budget.
         request: name of the request; None for a grant.
         epsilon: the new budget (grant), or what the request cost: a number, or a notion that is not pure.
@@ -257,7 +259,8 @@ class Entry:
         release: the recorded release, for rows of that kind; of an advance, how far the stream was released.
         hash: sha256 over this row and the hash of the one before.
         about: what else was noted: of a grant ``covers``, of a charge ``draw``, ``asked`` and ``source``, of both
-            ``neighbours`` and ``unit`` where these are not "replace" and none, of a release ``source``.
+            ``neighbours`` and ``unit`` where these are not "replace" and none, of a draw ``draw``, of a release
+            ``source``.
     """
 
     sequence: int
@@ -317,6 +320,7 @@ class HashChain:
     prices: dict[str, Counter[tuple[Notion, Protected]]] = field(default_factory=dict)
     protected: dict[str, Protected] = field(default_factory=dict)
     charges: dict[tuple[str, str | None], tuple[str, str]] = field(default_factory=dict)
+    drawn: set[tuple[str, str | None]] = field(default_factory=set)
     released: set[tuple[str, str | None]] = field(default_factory=set)
     advanced: dict[tuple[str, str | None], tuple[int, int, str]] = field(default_factory=dict)
     read: Any = field(default_factory=hashlib.sha256)
@@ -393,7 +397,7 @@ class HashChain:
             except Inconvertible:
                 return "is a charge that does not convert into the budget"
             return self.wrong_charge(row, adds_up)
-        if row.kind == "release":
+        if row.kind in ("draw", "release"):
             return self.wrong_release(row, spent == row.spent)
         if row.kind.startswith("advance"):
             return self.wrong_advance(row, spent == row.spent)
@@ -426,18 +430,24 @@ class HashChain:
         return None if "draw" in row.about else "is a charge without its draw"
 
     def wrong_release(self, row: LedgerRow, adds_up: bool) -> str | None:
+        """Of a release, and of what is drawn between the charge and it."""
         key = (row.dataset, row.request)
         charge = self.charges.get(key)
         if not adds_up:
-            return "is a release that changes the running total"
+            return f"is a {row.kind} that changes the running total"
         if charge is None:
-            return "is a release without its charge"
+            return f"is a {row.kind} without its charge"
         if charge != (row.epsilon, row.design):
-            return "is a release of something else than was charged"
+            return f"is a {row.kind} of something else than was charged"
         if key in self.released:
-            return f"is a second release of the request {row.request!r}"
-        self.released.add(key)
-        return self.wrong_document(row)
+            return f"is a {row.kind} after the release of the request {row.request!r}"
+        if row.kind == "release":
+            self.released.add(key)
+            return self.wrong_document(row)
+        if key in self.drawn:
+            return f"is a second draw after the charge of the request {row.request!r}"
+        self.drawn.add(key)
+        return self.wrong_document(row) or (None if "draw" in row.about else "is a draw that says nothing was drawn")
 
     def wrong_document(self, row: LedgerRow) -> str | None:
         try:

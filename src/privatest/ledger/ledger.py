@@ -32,6 +32,8 @@ from privatest.ledger.request import (
     check_name,
     check_protected,
     check_same,
+    check_same_source,
+    further_text,
     noted,
     release_text,
     request_price,
@@ -253,6 +255,7 @@ class Ledger:
         design: str,
         draw: Callable[[], Any],
         release: Callable[[Any], Mapping[str, Any]] | None = None,
+        further: Callable[[Any], Any] | None = None,
         source: DataAddress | None = None,
         asked: Mapping[str, Any] | None = None,
         neighbours: str = "replace",
@@ -276,6 +279,10 @@ class Ledger:
             release: called with the draw as JSON reads it back; returns the release, a dict that JSON can hold. It
                 draws nothing and reads nothing private. If it raises, the exception passes through, with a note that
                 the charge stays. None: the draw is the release.
+            further: of an answer in two steps, the second one: called with the draw once that is on record, as JSON
+                reads it back, outside any transaction. It may read the data again, and returns all that was drawn; that
+                is recorded before it goes to ``release``. If it raises, the charge and the first draw stay. None: there
+                is one step.
             source: what ``draw`` reads; noted, and compared with what the data set's grant covers.
             asked: the design's settings by name, noted so that another request of this name can be told the difference.
             neighbours, unit: whom the price protects, as for :meth:`grant`; unit "*" is that of records each of which
@@ -292,7 +299,7 @@ class Ledger:
         written(price)
         check_protected(neighbours=neighbours, **({} if unit is None else {"unit": unit}))
         ask = Request(dataset, request, price, Protected(neighbours, unit or None), design, dict(asked or {}))
-        for name, function in {"draw": draw, "release": release or dict}.items():
+        for name, function in {"draw": draw, "release": release or dict, "further": further or dict}.items():
             if not callable(function):
                 raise InvalidInput(f"{name} must be a function, not a {type(function).__name__}.")
         again: dict[str, Any] = {"dataset": dataset, "request": request, "privacy": price, "design": design}
@@ -312,11 +319,17 @@ class Ledger:
                     "charged."
                 )
             rows, first = self._charge(ask, source, found)
-        about, row = rows["charge"].about, rows.get("release")
+        charge, newest = rows["charge"], rows.get("release") or rows.get("draw") or rows["charge"]
         try:
-            if row is None:
-                made = about["draw"] if release is None else release(about["draw"])
-                row = self._record(dataset, request, release_text(made, about.get("source")))
+            if newest.kind == "charge" and further is not None:
+                if not drawn:
+                    check_same_source(charge, source)
+                drawn = True
+                newest = self._record(dataset, request, "draw", further_text(further(charge.about["draw"])))
+            if newest.kind != "release":
+                whole = newest.about["draw"]
+                made = release_text(whole if release is None else release(whole), charge.about.get("source"))
+                newest = self._record(dataset, request, "release", made)
         except LedgerTampered:
             raise
         except BaseException as error:
@@ -326,7 +339,7 @@ class Ledger:
                 "request again completes it, without a new charge.",
             )
             raise
-        return self._recorded(row, ask.protected, source, replayed=not first, read=drawn and not first)
+        return self._recorded(newest, ask.protected, source, replayed=not first, read=drawn and not first)
 
     def released(
         self,
@@ -540,23 +553,23 @@ class Ledger:
             )
         return {"charge": row}, True
 
-    def _record(self, dataset: str, request: str, text: str) -> LedgerRow:
-        """Record the release unless somebody was faster; the row that is recorded."""
+    def _record(self, dataset: str, request: str, kind: str, text: str) -> LedgerRow:
+        """Record the release, or what else was drawn, unless somebody was faster; the row that is recorded."""
         with self._write() as book:
             head = book.tail()
             newest = self._newest(book, dataset)
             earlier = book.request(dataset, request)
-            charge, release = earlier.get("charge"), earlier.get("release")
+            charge = earlier.get("charge")
             if charge is None:
                 raise LedgerTampered(
                     f"The charge of request {request!r} on data set {dataset!r} is gone from the ledger "
                     f"{book.ledger}. Its release is not given out."
                 )
-            if release is not None:
-                return release
+            if (found := earlier.get("release") or earlier.get(kind)) is not None:
+                return found
             return book.append(
                 head,
-                "release",
+                kind,
                 dataset,
                 request=request,
                 design=charge.design,

@@ -12,7 +12,7 @@ from privatest.addresses import DataAddress, covered, reached
 from privatest.charge import ANYBODY, differences
 from privatest.errors import BudgetExceeded, InvalidInput, RequestConflict, SourceNotCovered, shown
 from privatest.ledger.account import Account, Amount, Inconvertible, Protected, amount
-from privatest.ledger.hash_chain import SOURCE, LedgerRow, counted, exact
+from privatest.ledger.hash_chain import SOURCE, LedgerRow, counted, exact, same
 from privatest.numbers import Number
 from privatest.privacy.notions import NEIGHBOURS, Notion, Pure, as_notion
 
@@ -54,11 +54,20 @@ UNHOLDABLE = (
 
 def charge_text(draw: object, **facts: object) -> str:
     """JSON text of a charge: the draw, and what else is noted; a draw that JSON cannot hold is refused."""
+    return _draw_text("draw", "Nothing was charged.", draw, **facts)
+
+
+def further_text(draw: object) -> str:
+    """JSON text of what was drawn after a charge; a draw that JSON cannot hold is refused, and the charge stays."""
+    return _draw_text("further", "The charge stays.", draw)
+
+
+def _draw_text(word: str, fate: str, draw: object, **facts: object) -> str:
     try:
         return json.dumps({**{name: fact for name, fact in facts.items() if fact}, "draw": draw}, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         # The cause is not repeated: it may quote what was computed from the data.
-        raise InvalidInput(f"draw returned what {UNHOLDABLE} Nothing was charged.") from None
+        raise InvalidInput(f"{word} returned what {UNHOLDABLE} {fate}") from None
 
 
 def release_text(release: object, source: object = None) -> str:
@@ -199,6 +208,17 @@ def check_same(charge: LedgerRow, ask: Request) -> None:
         raise RequestConflict(
             f"{where} was charged before for {charge.protected}, now asked for {ask.protected}. {remedy}"
         )
+
+
+def check_same_source(charge: LedgerRow, source: DataAddress | None) -> None:
+    """Refuse to go on with other records than those of the first draw, which the data set's grant covers."""
+    noted = charge.about.get("source") or {}
+    if source is None or same(noted, source) is not False:
+        return
+    raise RequestConflict(
+        f"Request {charge.request!r} on data set {charge.dataset!r} was charged for {noted.get('name')!r}, and the "
+        f"second step of its answer is not drawn yet: {source.name!r} cannot be read for it. Repeat it with the same."
+    )
 
 
 def check_covered(covers: Mapping[str, list[str]], dataset: str, source: DataAddress | None) -> None:

@@ -102,7 +102,7 @@ THE_HEAD_LOCKED = THE_HEAD.with_for_update()
 NEWEST = select(rows).order_by(rows.c.sequence.desc()).limit(1)
 NEWEST_OF = select(rows).where(rows.c.dataset == bindparam("dataset")).order_by(rows.c.sequence.desc()).limit(1)
 OF_STREAM = select(rows).where(rows.c.dataset == bindparam("dataset"), rows.c.request == bindparam("request"))
-OF_REQUEST = OF_STREAM.where(rows.c.kind.in_(["charge", "release"]))
+OF_REQUEST = OF_STREAM.where(rows.c.kind.in_(["charge", "draw", "release"]))
 # By the numbers in their kinds, which the unique index has in order: a stream may have very many.
 NEWEST_ADVANCE = (
     OF_STREAM.where(rows.c.kind.between(ADVANCE.format(0), ADVANCE.format(10**12 - 1)))
@@ -185,12 +185,13 @@ class Book:
         return self._first(NEWEST_OF, dataset=dataset)
 
     def request(self, dataset: str, request: str) -> dict[str, LedgerRow]:
-        """The rows of one request by kind: nothing, a charge, or a charge and a release."""
+        """The rows of one request by kind: nothing, or a charge, after it perhaps a draw, and perhaps a release."""
         found = self.connection.execute(OF_REQUEST, {"dataset": dataset, "request": request})
         by_kind = {row.kind: row for row in (LedgerRow(*values).checked(self.ledger) for values in found)}
-        if "release" in by_kind and "charge" not in by_kind:
-            bad = by_kind["release"].sequence
-            raise LedgerTampered(f"Row {bad} of the ledger {self.ledger} is a release without its charge.", bad)
+        if by_kind and "charge" not in by_kind:
+            kind, row = next(iter(by_kind.items()))
+            bad = f"Row {row.sequence} of the ledger {self.ledger} is a {kind} without its charge."
+            raise LedgerTampered(bad, row.sequence)
         return by_kind
 
     def advanced(self, dataset: str, request: str) -> LedgerRow | None:
@@ -491,6 +492,31 @@ class Watchdog:
         self._timer.cancel()
 
 
+class FileConnection(sqlite3.Connection):
+    """A connection to a SQLite file whose locks end when it is closed.
+
+    Else a query that an interrupt cut short would hold its lock for as long as anybody holds its cursor: a traceback in
+    a notebook, say, which then waits for itself.
+    """
+
+    def __init__(self, *where: Any, **how: Any) -> None:
+        super().__init__(*where, **how)
+        self._cursors: weakref.WeakSet[sqlite3.Cursor] = weakref.WeakSet()
+
+    def cursor(self, *factory: Any, **how: Any) -> Any:
+        """A cursor, which is closed with the connection."""
+        found = super().cursor(*factory, **how)
+        self._cursors.add(found)
+        return found
+
+    def close(self) -> None:
+        """Close the connection and all of its cursors."""
+        for cursor in list(self._cursors):
+            with contextlib.suppress(sqlite3.ProgrammingError):  # closed before, with its connection
+                cursor.close()
+        super().close()
+
+
 class Store:
     """The database of one ledger.
 
@@ -691,7 +717,9 @@ class Store:
         # would hold its lock until Python finds it.
         if (last := self._files.get(os.getpid())) is not None:
             last.close()  # and stays there until the next one is: an interrupt here, too, is found by the next
-        connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False, factory=FileConnection
+        )
         self._files[os.getpid()] = connection
         try:
             # EXTRA: the removal of the journal, too, is on disk when COMMIT returns; else a power cut could

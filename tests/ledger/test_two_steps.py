@@ -1,0 +1,127 @@
+"""An answer in two steps: what was drawn first is on record before the second step looks at it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from privatest.errors import InvalidInput, LedgerTampered
+from privatest.ledger import Ledger
+from privatest.ledger.hash_chain import EMPTY, HashChain, LedgerRow
+
+ASK: dict[str, Any] = {"dataset": "d", "request": "r", "epsilon": 1, "design": "sha256:ab"}
+
+
+@pytest.fixture
+def book(ledger: Ledger) -> Ledger:
+    ledger.grant("d", epsilon=2)
+    return ledger
+
+
+def release(drawn: list[int]) -> dict[str, Any]:
+    return {"drawn": drawn}
+
+
+def kinds(book: Ledger) -> list[str]:
+    return [entry.kind for entry in book.history("d")]
+
+
+def test_each_step_is_on_record_before_the_next(book: Ledger) -> None:
+    def further(drawn: list[int]) -> list[int]:
+        assert kinds(book)[-1] == "charge"
+        assert book.history("d")[-1].about["draw"] == drawn
+        return [*drawn, 8]
+
+    def looked(drawn: list[int]) -> dict[str, Any]:
+        assert kinds(book)[-1] == "draw"
+        return release(drawn)
+
+    found = book.perform(**ASK, draw=lambda: [7], further=further, release=looked)
+    assert found == {"drawn": [7, 8]}
+    assert kinds(book) == ["grant", "charge", "draw", "release"]
+    assert (book.history("d")[2].about, book.history("d")[2].release) == ({"draw": [7, 8]}, None)
+    assert (book.spent("d"), book.verify()) == (1, 4)
+
+
+def test_nothing_is_drawn_again_wherever_it_stops(book: Ledger) -> None:
+    def stop(*_: object) -> Any:
+        raise KeyboardInterrupt
+
+    def never(*_: object) -> Any:
+        pytest.fail("drawn again")
+
+    with pytest.raises(KeyboardInterrupt):
+        book.perform(**ASK, draw=lambda: [7], further=stop, release=release)
+    with pytest.raises(KeyboardInterrupt):
+        book.perform(**ASK, draw=never, further=lambda drawn: [*drawn, 8], release=stop)
+    assert kinds(book) == ["grant", "charge", "draw"]
+    assert book.perform(**ASK, draw=never, further=never, release=release) == {"drawn": [7, 8]}
+    assert (book.spent("d"), book.verify()) == (1, 4)
+
+
+@pytest.mark.parametrize("further", [None, lambda drawn: [*drawn, 9]], ids=["one step", "two"])
+def test_who_is_slower_goes_on_from_what_is_on_record(book: Ledger, further: Any) -> None:
+    """Another run completes the request while this one is at its second step."""
+
+    def overtaken(drawn: list[int]) -> list[int]:
+        book.perform(**ASK, draw=lambda: [0], further=further, release=release)
+        return [*drawn, 8]
+
+    found = book.perform(**ASK, draw=lambda: [7], further=overtaken, release=release)
+    assert found == {"drawn": [7] if further is None else [7, 9]}
+    assert book.verify() == len(kinds(book)) == (3 if further is None else 4)
+
+
+def test_a_second_draw_that_json_cannot_hold_is_refused_and_not_quoted(book: Ledger) -> None:
+    with pytest.raises(InvalidInput, match=r"further returned what JSON cannot hold.*The charge stays"):
+        book.perform(**ASK, draw=lambda: [7], further=lambda _: {"x": float("nan")}, release=release)
+    assert (kinds(book), book.verify()) == (["grant", "charge"], 2)
+
+
+def forged(rows: list[LedgerRow], order: list[int], **edit: Any) -> HashChain:
+    """The ledger of these rows in another order, hashes computed anew, the last of them edited."""
+    chain, previous = HashChain("forged"), EMPTY.hash
+    for number, place in enumerate(order, start=1):
+        row = rows[place]._replace(sequence=number, previous=previous)
+        row = (row._replace(**edit) if number == len(order) else row).sealed()
+        previous = row.hash
+        chain.extend(row)
+    return chain
+
+
+@pytest.mark.parametrize(
+    ("order", "edit", "said"),
+    [
+        ([0, 1, 2, 2], {}, "is a second draw after the charge of the request 'r'"),
+        ([0, 1, 2, 3, 2], {}, "is a draw after the release of the request 'r'"),
+        ([0, 2], {"spent": "0/1"}, "is a draw without its charge"),
+        ([0, 1, 2], {"spent": "0/1"}, "is a draw that changes the running total"),
+        ([0, 1, 2], {"design": "sha256:cd"}, "is a draw of something else than was charged"),
+        ([0, 1, 2], {"release": json.dumps({"drawn": 1})}, "is a draw that says nothing was drawn"),
+        ([0, 1, 2], {"release": None}, "is a draw that is not a JSON object"),
+        ([0, 1, 2], {"release": "7"}, "is a draw that is not a JSON object"),
+    ],
+)
+def test_a_forger_who_recomputes_the_hashes_is_found(
+    order: list[int], edit: dict[str, Any], said: str, book: Ledger
+) -> None:
+    book.perform(**ASK, draw=lambda: [7], further=lambda drawn: [*drawn, 8], release=release)
+    with book._store.read() as inside:
+        rows = inside.rows(None, 10)
+    forged(rows, [0, 1, 2, 3])
+    with pytest.raises(LedgerTampered, match=said):
+        forged(rows, order, **edit)
+
+
+def test_a_query_that_was_cut_short_locks_nobody_out(path: Path) -> None:
+    """An interrupt leaves a cursor in the hands of a traceback: this process must not wait for it."""
+    book = Ledger(path, timeout=0.5)
+    book.grant("d", epsilon=2)
+    held = book._store._sqlite().cursor()
+    held.execute("SELECT * FROM privatest_ledger_rows UNION ALL SELECT * FROM privatest_ledger_rows")
+    assert next(held)
+    book.perform(**ASK, draw=lambda: {"x": 1})
+    assert book.verify() == 3
