@@ -163,9 +163,9 @@ def _end_with(asking: socket.socket) -> None:
 
 def _import_everything() -> None:
     """What command lines and workers use, also what they themselves import late."""
-    for name in ("cli.commands", "report", "pictures", "ledger.store", "engines.csv_files", "engines.files", "fit"):
+    for name in ("cli.commands", "report", "pictures", "ledger.store", "engines.files", "fit"):
         __import__(f"privatest.{name}")
-    for name in ("changepoint", "estimates", "sequential", "studio.worker"):
+    for name in ("changepoint", "estimates", "streams", "studio.worker"):
         __import__(f"privatest.{name}")
     for name in ("scipy.stats", "scipy.optimize", "sqlalchemy.dialects.sqlite", "tomllib"):
         __import__(name)

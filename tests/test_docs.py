@@ -19,8 +19,8 @@ def test_examples_of(document: Path, run_document: Callable[[Path], int]) -> Non
 
 
 def test_every_correction_is_computed() -> None:
-    errata = ROOT / "docs" / "errata.md"
-    corrections = re.split(r"^## (?=\d)", errata.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    paper = ROOT / "docs" / "paper.md"
+    corrections = re.split(r"^#### (?=\d)", paper.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     assert len(corrections) >= 10
     bare = [text.splitlines()[0] for text in corrections if "```python" not in text]
     assert bare == []

@@ -12,7 +12,7 @@ and the theorem is
 .. math:: \mathrm{SC}_\varepsilon = \Theta\left(\frac{1}{\varepsilon\tau + (1-\tau) H^2(P', Q')}\right)
         = \Theta\left(\frac{1}{\mathrm{adv}_1(\mathrm{scLLR})}\right)
 
-(CKMSU19, theorem 1.1; the first form for epsilon up to about 1, see docs/errata.md).
+(CKMSU19, theorem 1.1; the first form for epsilon up to about 1, see docs/paper.md).
 """
 
 from __future__ import annotations
