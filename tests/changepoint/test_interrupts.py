@@ -77,7 +77,9 @@ def in_batches(made: Any, records: list[int], unit: bool) -> None:
 
 
 def on_disk(path: Path) -> list[int]:
-    found: list[int] = json.loads(path.read_text())["content"]["trace"]
+    """What a state says was released; nothing where there is none, or it was moved."""
+    content = json.loads(path.read_text())["content"] if path.exists() else {}
+    found: list[int] = content.get("trace", [])
     return found
 
 
@@ -192,7 +194,7 @@ def test_a_disk_that_fails_anywhere_in_a_step_gives_no_block_a_second_draw(
                 said = str(error)
         if calls[0] < at:
             break
-        held = [on_disk(path) if path.exists() else [] for path in paths]
+        held = [on_disk(path) for path in paths]
         newest, path = max(zip(held, paths, strict=True), key=lambda one: len(one[0]))
         if "cannot be written" in said or "cannot be kept there" in said:
             found.add("not written")
@@ -201,6 +203,7 @@ def test_a_disk_that_fails_anywhere_in_a_step_gives_no_block_a_second_draw(
             assert not list(tmp_path.glob(f"{at} *.next"))
         elif said:
             found.add("in doubt")
+            assert step == "update" or "remove '" in said, said
             with pytest.raises(InvalidInput, match="was cut short"):
                 made.update(0)
             moved = paths[1].exists() or list(tmp_path.glob(f"{at} new*.next"))
@@ -210,3 +213,27 @@ def test_a_disk_that_fails_anywhere_in_a_step_gives_no_block_a_second_draw(
         assert trace[: len(newest)] == newest, (at, said)
         assert made.raised or len(trace) == len(RECORDS) // made._stream.watch.block, (at, said)
     assert found == {"in doubt"} | (set() if ever_after and step == "update" else {"not written"})
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept in a file", "in memory"])
+@pytest.mark.parametrize("begin", [monitor, sequential])
+def test_a_state_is_saved_over_no_other_streams(begin: Callable[..., Any], kept: bool, tmp_path: Path) -> None:
+    """Nor over a file that is none; over its own older one it is."""
+    other, own, file, letter = (tmp_path / name for name in ("other", "own", "file", "letter"))
+    one_by_one(begin(state=other), RECORDS[:20], False)
+    one_by_one(monitor(state=file) if begin is sequential else sequential(state=file), RECORDS[:20], False)
+    letter.write_text("nothing of ours")
+    before = {path: path.read_bytes() for path in (other, file, letter)}
+    made = begin(**({"state": own} if kept else {}))
+    one_by_one(made, RECORDS[:20], False)
+    trace = list(made._stream.released)
+    for path in before:
+        with pytest.raises(InvalidInput, match="is there already, and is no state of this"):
+            made.save(path)
+        assert before[path] == path.read_bytes()
+    assert type(made).load(other)._stream.name != made._stream.name
+    one_by_one(made, RECORDS[20:30], False)
+    made.save(own)
+    made.save(tmp_path / "elsewhere")
+    made.save(own)
+    assert list(type(made).load(own)._stream.released)[: len(trace)] == trace

@@ -786,17 +786,21 @@ class Stream(OneProcess):
             try:
                 file.check_free(self.name)
                 with self._step():
-                    self.file = file
+                    self.file, written = file, False
                     try:
                         if self.turns is not None:
                             self._enroll(file)
                         self._persist()
-                    except NotWritten:  # it stays where it was
-                        self.file, self._roll = before, roll
-                        raise
+                        written = True
+                        if before is not None:
+                            moved = {"id": self.name, "generation": self._generation, "moved": True}
+                            before.write(self.name, self._generation, json.dumps(moved))
+                    except InvalidInput as error:
+                        if isinstance(error, NotWritten) and not written:  # it stays where it was
+                            self.file, self._roll = before, roll
+                            raise
+                        raise error if before is None else self._twice(before, file) from None
                     if before is not None:
-                        moved = {"id": self.name, "generation": self._generation, "moved": True}
-                        before.write(self.name, self._generation, json.dumps(moved))
                         before.close()
                         if roll is not None:
                             roll.remove()
@@ -804,6 +808,15 @@ class Stream(OneProcess):
                 if self.file is not file or self._in_doubt:
                     file.close()
                 raise
+
+    def _twice(self, before: StateFile, file: StateFile) -> InvalidInput:
+        """What to say where a state was saved elsewhere, and neither file is certainly not the one to go on from."""
+        new, old = repr(file.path.name), repr(before.path.name)
+        return InvalidInput(
+            f"The state may lie at {new} and still at {old}: the disk failed in between. To go on from both would "
+            f"release blocks twice. Go on with {self.watch.keeper.name}.load({new}) and remove {old}, or the other way "
+            "round."
+        )
 
     def persist(self) -> None:
         """Write the state. It goes on behind the last whole block: nothing is kept of an unfinished one."""
