@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.fft import next_fast_len, rfft
 
 from privatest import numbers
 from privatest.decision import PrivateTest
@@ -44,6 +43,7 @@ from privatest.hypotheses.distribution import Distribution, Pair
 from privatest.hypotheses.parse import Hypotheses, make_hypotheses, matched, nearest
 from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
+from privatest.laws.fourier import fast_length
 from privatest.numbers import Floats, Integers, Number, rational, suggestion
 from privatest.privacy import Noise, Notion, Pure, canonical_noise, make_notion
 from privatest.privacy.chain import chain_starts, decision_noise
@@ -277,16 +277,16 @@ def _quick_error(scores: Integers, n: int, noise: Noise, cutoff: Fraction, *, up
     below, part = np.divmod(scores, step)
     most = int(below[-1]) + 1
     totals = n * most + 1
-    size = next_fast_len(totals, real=True)
+    size = fast_length(totals)
     away = math.floor(2 * cutoff) / 2 - float(step) * np.arange(totals)  # noise lies on integers or halves
-    weights = np.conj(rfft(noise.sf(away) if upper else noise.cdf(away), size))
+    weights = np.conj(np.fft.rfft(noise.sf(away) if upper else noise.cdf(away), size))
     weights[1 : (size + 1) // 2] *= 2
     least = math.exp(-80 / n)
 
     def error(law: Floats) -> float:
         moved = law * (part / step)
         masses = np.bincount(below, law - moved, most + 1) + np.bincount(below + 1, moved, most + 1)
-        waves = rfft(masses, size)
+        waves = np.fft.rfft(masses, size)
         seen = np.abs(waves) ** 2 > least
         return float((np.exp(n * np.log(waves[seen])) @ weights[seen]).real) / size
 
