@@ -197,7 +197,7 @@ def make_charge(
                 raise InvalidInput(f"{name}={shown(value)} was given without ledger=. Pass the ledger to charge.")
         return None
     if isinstance(ledger, str | os.PathLike):
-        from privatest.ledger import Ledger  # an extra, which most runs do without
+        from privatest import Ledger  # an extra, which most runs do without
 
         ledger = Ledger(ledger, create=False)
     if not callable(getattr(ledger, "perform", None)) or not callable(getattr(ledger, "released", None)):

@@ -713,6 +713,8 @@ class Release(Outcome):
         """Why a small p-value stands beside "null", or a large one beside "alternative"; empty where neither does."""
         if level is None or self.pvalue is None or (self.pvalue < CUSTOMARY) == (self.decision == "alternative"):
             return ""
+        if 0.9 * CUSTOMARY <= level <= CUSTOMARY:  # alpha=0.05 of a discrete statistic
+            return ""
         side = "above" if self.decision == "null" else "within"
         return (
             f" The p-value is {side} the test's level. The level is the alpha given to the design; where none was "
