@@ -41,6 +41,7 @@ pygments_style, pygments_dark_style = "default", "monokai"
 nitpicky = True  # a name in a docstring that leads nowhere is an error
 default_role = None
 myst_heading_anchors = 3
+suppress_warnings = ["myst.header"]  # corrections of paper.md stand one level below the items of the paper
 myst_enable_extensions = ["dollarmath"]
 autodoc_typehints = "none"  # the words say what is taken; the types stand in the source
 autodoc_member_order = "bysource"
