@@ -6,6 +6,7 @@ As in ``test_running_privacy``: laws are those of the public runs, and for each 
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from fractions import Fraction
@@ -171,7 +172,9 @@ def chosen(location: Location, data: Records, monkeypatch: pytest.MonkeyPatch) -
             while high - low > 1:
                 middle = (low + high) // 2
                 noise = np.array([2 * first, 2 * middle])
-                monkeypatch.setattr("privatest.estimates.estimate.draw_many", lambda *_, noise=noise: noise)
+                monkeypatch.setattr(
+                    sys.modules["privatest.estimates.estimate"], "draw_many", lambda *_, noise=noise: noise
+                )
                 place = location.chosen(counts, Start(start))[1]  # type: ignore[arg-type]
                 low, high = (low, middle) if place == 1 else (middle, high)
             won += mass * np.array([location.noise.cdf(high - 1), location.noise.sf(high - 1)])

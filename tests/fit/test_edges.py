@@ -227,7 +227,7 @@ def test_the_rough_size_is_that_of_the_best_recipe_and_begins_with_the_most_usef
     first, second = PLAN.recipes[:2]
     asked: list[Any] = []
     monkeypatch.setattr(designed, "_rough_size", lambda _, __, recipe, start: asked.append((recipe, start)) or 70)
-    monkeypatch.setattr(designed.Plan, "recipes", property(lambda _: [first, second]))
+    monkeypatch.setattr(designed.FitPlan, "recipes", property(lambda _: [first, second]))
     for ranking in ([first, second], [second, first]):
         monkeypatch.setattr(designed, "ranked", lambda *_, ranking=ranking: ranking)
         assert designed.rough_sample_size(PLAN, 0.1) == (70, ranking)

@@ -131,7 +131,7 @@ def test_what_a_text_names_is_not_searched_for_its_edges_before_they_are_asked_f
 
 @pytest.mark.parametrize("rate", ["1e-300", "0.001", "0.5"])
 def test_masses_that_cannot_be_computed_are_refused_at_once(rate: str) -> None:
-    with pytest.raises(InvalidDistribution, match="NaN for its masses"):
+    with pytest.raises(InvalidDistribution, match=r"NaN for its masses|must be at least 1e-12"):
         as_distribution(f"negative_binomial(5e-324, {rate})")
 
 

@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 import privatest as pt
-from privatest.hypotheses import parse as question
-from privatest.hypotheses.parse import make_hypotheses
+from privatest.hypotheses.parse import _question, make_hypotheses
 
 
 @pytest.mark.parametrize(
@@ -47,7 +46,7 @@ def test_what_may_change_is_not_kept() -> None:
 def test_a_kept_question_has_the_answers_of_a_new_one(settings: dict[str, Any]) -> None:
     """Whatever was asked before of the same pair: other n, other goals, other tests."""
     laws = [0.2, 0.3, 0.5], [0.5, 0.3, 0.2]
-    question._question.cache_clear()
+    _question.cache_clear()
     alone = pt.design(*laws, epsilon=1, n=20, **settings)
     for epsilon, words in ((1, {"n": 11}), (0.5, {"n": 20}), (1, {"n": 20, "test": "ncllr"}), (1, {"n": 20})):
         pt.design(*laws, epsilon=epsilon, **words)
@@ -57,7 +56,7 @@ def test_a_kept_question_has_the_answers_of_a_new_one(settings: dict[str, Any]) 
 def test_a_kept_question_has_the_sizes_of_a_new_one() -> None:
     laws, found = ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2]), []
     for _ in range(2):
-        question._question.cache_clear()
+        _question.cache_clear()
         for epsilon in (0.5, 1):
             pt.design(*laws, epsilon=epsilon, n=20)
         found.append((pt.sample_size(*laws, epsilon=1), pt.lower_bound(*laws, epsilon=1)))

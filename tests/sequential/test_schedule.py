@@ -159,7 +159,7 @@ def test_the_smallest_good_value() -> None:
 def test_tuning_and_plan_know_the_same_votes() -> None:
     """The laws by which sizes were compared, and those that the plan computes of its own table."""
     plan = coin()
-    found = schedule.Candidate(law_of(plan.later.score), plan.later.noise, False, PARTS).votes(plan.later.block)
+    found = schedule.ScheduleCandidate(law_of(plan.later.score), plan.later.noise, False, PARTS).votes(plan.later.block)
     ours = plan.laws[1].null
     assert found.null.least == ours.least
     assert found.null.masses == pytest.approx(ours.masses, abs=1e-12)

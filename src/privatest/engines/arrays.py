@@ -128,7 +128,6 @@ class Kernel:
 
     def __init__(self, score: Score, size: int = CHUNK) -> None:
         self._score, self._look_up = score, LookUp.of(score)
-        self._large = max(abs(score.low), abs(score.high)) >= LARGE
         self._cell, self._found = np.empty(size), np.empty(size, dtype=np.int64)
 
     def scores(self, chunk: Floats) -> Integers:
@@ -147,6 +146,11 @@ class Kernel:
             chunk = as_floats(values[first : first + CHUNK])
             found[first : first + len(chunk)] = self.scores(chunk)
         return found
+
+    @cached_property
+    def _large(self) -> bool:
+        """Whether the scores of a chunk may not fit into 64 bits together."""
+        return max(abs(self._score.low), abs(self._score.high)) >= LARGE
 
     def total(self, values: npt.NDArray[Any]) -> int:
         """The exact sum of the scores of an array: the totals of chunks are summed as Python integers."""
