@@ -13,4 +13,4 @@ def test_every_test_that_is_named_exists(root: Path) -> None:
     sources = "".join(path.read_text(encoding="utf-8") for path in (root / "tests").rglob("test_*.py"))
     assert {name for name in named if f"def {name}(" not in sources} == set()
     for file in re.findall(r"\(`(\w+\.py)`", text):
-        assert (root / "src/privatest/sequential" / file).is_file()
+        assert (root / "src/privatest/streams" / file).is_file()

@@ -195,7 +195,7 @@ class Outcome(Described):
         with reading(f"the {cls.__name__}"):
             known = [one.name for one in fields(cls) if one.name not in ("receipt", "design")]  # type: ignore[arg-type]
             kept = {name: document[name] for name in known if name in document}
-            kept = {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
+            kept = {name: _as_tuples(value) for name, value in kept.items()}
             kept["epsilon"] = math.inf if kept["epsilon"] == "inf" else float(kept["epsilon"])
             kept["receipt"] = Receipt.from_dict(document.get("receipt"))
             return cls(**kept)
@@ -245,6 +245,11 @@ class Outcome(Described):
             )
         picture: Axes = self.design.plot(ax, release=self)
         return picture
+
+
+def _as_tuples(value: Any) -> Any:
+    """The value with tuples in place of lists, which is what JSON makes of them, at every depth."""
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
 R = TypeVar("R", bound=Outcome)

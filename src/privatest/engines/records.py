@@ -152,6 +152,7 @@ QUESTIONS = (
     "count",
     "check",
     "total",
+    "exact",
     "block_totals",
     "series",
     "check_ends",
