@@ -70,39 +70,6 @@ def test_a_rational_below_e_to_the_epsilon(epsilon: str) -> None:
     assert 0 < gap < mpmath.mpf(2) ** -90
 
 
-@pytest.mark.parametrize(
-    ("null", "alternative", "epsilon", "n"),
-    [
-        ([0.6, 0.4], [0.4, 0.6], 0.3, 6),
-        ([1.0, 0.0], [0.9, 0.1], 0.5, 6),
-        ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], 1, 5),
-        ([0.0, 0.5, 0.5], [0.1, 0.5, 0.4], 2.5, 5),
-        ([0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1], 0.1, 4),
-        ([0.5, 0.5, 0.0], [0.0, 0.5, 0.5], 0.7, 5),
-    ],
-)
-def test_privacy_by_exhaustion(null: list[float], alternative: list[float], epsilon: float, n: int) -> None:
-    """Must show 7, for data sets small enough to list, odd records included."""
-    test = optimum(null, alternative, epsilon=epsilon, n=n).test
-    ratio = exhaustive_ratio(by_labels(test), len(test.members), n)
-    assert below_exp(ratio, test.privacy.loss)
-    assert math.log(ratio) == pytest.approx(test.largest_log_ratio(), rel=1e-9)
-    assert math.log(ratio) > 0.999 * epsilon  # and it spends its budget
-
-
-def test_the_exhaustive_check_fails_on_a_broken_test(test: HistogramTest) -> None:
-    among = test.numerators[test.histograms.rows]
-    tightest = int(np.argmax(among.max(axis=1) / among.min(axis=1)))
-    row, values = test.histograms.rows[tightest], among[tightest]
-    broken = test.numerators.copy()
-    broken[row[np.argmax(values)]] += DENOMINATOR // 10**9  # one part in a billion too likely
-    copy = object.__new__(HistogramTest)  # past the constructor, which refuses
-    copy.__dict__.update({**test.__dict__, "numerators": broken})
-    assert not below_exp(exhaustive_ratio(by_labels(copy), 4, 5), test.privacy.loss)
-    with pytest.raises(InvalidInput, match="privacy loss"):
-        dataclasses.replace(test, numerators=broken)
-
-
 def test_certain_decisions_are_refused(test: HistogramTest) -> None:
     for value in (0, DENOMINATOR):
         numerators = test.numerators.copy()
