@@ -58,6 +58,7 @@ JVM = "spark"
 EXHAUSTIVE = "exhaustive"
 SECONDS = "seconds of processor time"
 BEGAN = pytest.StashKey[tuple[float, float]]()
+MEASURED_AS = pytest.StashKey[str]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -65,16 +66,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--measure", action="store_true", help="write the times of these tests to tests/seconds.txt")
 
 
-def without_case(nodeid: str) -> str:
-    """The test, whatever its parameters: `tests/a.py::test_b` of `tests/a.py::test_b[1-x]`."""
-    return nodeid.partition("[")[0]
+def measured_as(item: pytest.Item) -> str:
+    """The test, whatever its parameters: `tests/a.py::test_b`; with `[long]` for a case that is marked exhaustive."""
+    name = item.nodeid.partition("[")[0]
+    return f"{name}[long]" if item.get_closest_marker(EXHAUSTIVE) is not None else name
 
 
 def long_cases(items: list[pytest.Item], seconds: Mapping[str, float]) -> list[pytest.Item]:
     """The cases that `make test` leaves to `make exhaustive`: those for which a test has no time left."""
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        cases[without_case(item.nodeid)].append(item)
+        if item.get_closest_marker(EXHAUSTIVE) is None:
+            cases[item.nodeid.partition("[")[0]].append(item)
     left_out = []
     for name, several in cases.items():
         slowest = seconds.get(name, 0.0)
@@ -116,7 +119,7 @@ def long_ones_first(items: list[pytest.Item], seconds: Mapping[str, float]) -> l
     """What takes longest before all else: of two processes neither is left with it when the other is done."""
     taken: defaultdict[str, float] = defaultdict(float)
     for item in items:
-        taken[shared_by(item.nodeid)] += seconds.get(without_case(item.nodeid), 0.0)
+        taken[shared_by(item.nodeid)] += seconds.get(item.stash[MEASURED_AS], 0.0)
 
     def place(item: pytest.Item) -> tuple[float, str]:
         shared = shared_by(item.nodeid)
@@ -128,6 +131,8 @@ def long_ones_first(items: list[pytest.Item], seconds: Mapping[str, float]) -> l
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     check_names(items)
+    for item in items:
+        item.stash[MEASURED_AS] = measured_as(item)
     for item in long_cases(items, measured_seconds()):
         item.add_marker(EXHAUSTIVE)
     if hasattr(config, "workerinput"):  # several processes share the tests
@@ -199,14 +204,13 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         taken, file = clock() - began, item.nodeid.partition("::")[0]
         shared = [_fixtures.get((file, name), 0.0) for name in getattr(item, "fixturenames", ())]
         alone = taken - (sum(_fixtures.values()) - made) + sum(shared)
-        item.user_properties.append((SECONDS, (taken, alone)))
+        item.user_properties.append((SECONDS, (item.stash[MEASURED_AS], taken, alone)))
     return (yield)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.when == "teardown":
-        name = without_case(report.nodeid)
-        taken, alone = dict(report.user_properties).get(SECONDS, (0.0, 0.0))
+    if report.when == "teardown" and SECONDS in (found := dict(report.user_properties)):
+        name, taken, alone = found[SECONDS]
         _measured[name] = max(_measured[name], alone)
         if EXHAUSTIVE not in report.keywords:
             _cases[name] += taken
@@ -224,7 +228,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def is_there(name: str) -> bool:
     """Whether a test of this name still stands in its file."""
     file, _, rest = name.partition("::")
-    return (ROOT / file).exists() and re.split(r"::|\.", rest)[-1] in (ROOT / file).read_text(encoding="utf-8")
+    return (ROOT / file).exists() and re.split(r"::|\.", rest.partition("[")[0])[-1] in (ROOT / file).read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.fixture(autouse=True, scope="module")
