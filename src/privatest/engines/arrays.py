@@ -523,6 +523,9 @@ def from_array(values: npt.NDArray[Any], column: str | None = None, kind: Declar
         return _from_masked(values, declared)
     if kind is None and letter in "biu":  # these types have no value for a missing record
         declared = replace(declared, nullable=False)
+        if np.can_cast(values.dtype, np.int64):  # larger ones lie outside of every family's whole numbers
+            ends = (0, 1) if letter == "b" else (np.iinfo(values.dtype).min, np.iinfo(values.dtype).max)
+            declared = replace(declared, between=ends)
     return ArrayRecords(values, declared) if letter in "biuf" else SequenceRecords(_listed(values), declared)
 
 

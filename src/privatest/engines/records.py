@@ -261,6 +261,7 @@ class Declared:
         column: the column's name, where it has one.
         folded: whether labels are met in any case: no two of them may then be the same.
         nullable: whether the type admits a missing value.
+        between: the least and the largest number of the type, where these are known and few; else the whole line.
     """
 
     content: Literal["anything", "numbers", "truths", "text", "bytes"] = "anything"
@@ -268,6 +269,11 @@ class Declared:
     column: str | None = None
     folded: bool = False
     nullable: bool = True
+    between: tuple[float, float] = (-math.inf, math.inf)
+
+    def may_leave(self, support: tuple[float, float]) -> bool:
+        """Whether the type admits a record that is missing, or a number outside the support of a family."""
+        return self.nullable or self.between[0] < support[0] or support[1] < self.between[1]
 
     @property
     def subject(self) -> str:
