@@ -13,9 +13,9 @@ blocks' own totals, to that.
 
 A history is a monitor that follows a file, with or without a ledger, and is killed again and again, while the file
 grows and is rotated, or rewritten with the same lines and more, or cut short, and while older states are put in the
-place of the newest one. Whatever happens to the file must stop the process. It is then told what a user would tell it. All run at epsilon 60: each release must be the total of the next lines that
-were written, in order, whichever file they were in; a change must raise its alarm; an older state must be refused once
-anything that it lacks was shown.
+place of the newest one. Whatever happens to the file must stop the process. It is then told what a user would tell it.
+All run at epsilon 60: each release must be the total of the next lines that were written, in order, whichever file they
+were in; a change must raise its alarm; an older state must be refused once anything that it lacks was shown.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def test_a_state_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_rotated_file_is_read_from_its_start_after_a_restart_if_the_user_says_so(run: Run, tmp_path: Path) -> None:
-    """No line that was seen of the old file is taken off the new one; what is left of the old one is read by its name."""
+    """No line that was seen of the old file is taken off the new one; the rest of the old one is read by its name."""
     state, lines = tmp_path / "state.json", tmp_path / "values.txt"
     lines.write_bytes(OLD)
     run("monitor", lines, *PAIR, "--state", state)

@@ -671,10 +671,10 @@ def _read_as(asked: Mapping[str, Any], name: str = "data") -> Any:
     if "missing" in words:
         words["missing"] = questions.separate(words["missing"])
     table = any(asked.get(key) is not None for key in ("column", "unit", "order", "group"))
-    return pt.read_as(source_of(asked[name], table=table), **words)
+    return pt.read_as(address_of(asked[name], table=table), **words)
 
 
-def source_of(data: str, *, table: bool = False) -> Any:
+def address_of(data: str, *, table: bool = False) -> Any:
     """What the package reads: the path or address itself, or standard input for ``-``.
 
     That is one record a line; where a column is named it is comma-separated, and its first line names the columns.
@@ -803,8 +803,8 @@ def sequential(given: Given) -> None:
     """Test P against Q on records as they come, one a line, and stop as soon as they allow it, with privacy.
 
     The verdict is one line of JSON: the decision, after how many records, and the e-value, which is evidence against
-    the null that is valid whenever one looks. Reading ends with it. --state, --follow, --new-file and a ledger are
-    as for monitor. --json adds a last line with the promises (expected numbers of records, exact errors), the walk of the
+    the null that is valid whenever one looks. Reading ends with it. --state, --follow, --new-file and a ledger are as
+    for monitor. --json adds a last line with the promises (expected numbers of records, exact errors), the walk of the
     log e-value and what was released. With --report a page is written once there is a verdict.
 
     \b
