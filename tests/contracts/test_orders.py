@@ -131,7 +131,12 @@ def test_other_texts_are_refused_before_the_charge_unless_they_are_meant(name: s
 
 def test_numbers_in_csv_files_are_an_order_and_numbers_among_texts_are_none(tmp_path: Path) -> None:
     for number, (order, fine) in enumerate(
-        [(NUMBERS["numbers"], True), (["-1.5e0", *NUMBERS["numbers"][1:]], True), (["", *SORTING["days"][1:]], False)]
+        [
+            (NUMBERS["numbers"], True),
+            (["-1.5e0", *NUMBERS["numbers"][1:]], True),
+            (["-Infinity", *NUMBERS["numbers"][1:-2], "inf", "NaN"], True),
+            (["", *SORTING["days"][1:]], False),
+        ]
     ):
         folder = tmp_path / str(number)
         folder.mkdir()

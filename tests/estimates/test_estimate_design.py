@@ -433,7 +433,7 @@ def test_an_estimate_names_the_whole_model_and_its_condition(
 def test_a_share_has_no_shape_to_be_checked() -> None:
     found = pt.estimate(["a", "b"] * 200, "categorical(a=?)", epsilon=1)
     assert "goodness_of_fit" not in found.sentence
-    assert found.sentence.startswith("The share of a among the records that are present is about")
+    assert found.sentence.startswith("The share of a among the records that are present (about ")
 
 
 def test_a_total_beyond_the_range_is_no_estimate() -> None:

@@ -30,6 +30,8 @@ CLOCK = re.compile(r"(?P<clock>[0-9]{2}:[0-9]{2}(:[0-9]{2})?)(?P<fraction>\.[0-9
 LONGEST = 200
 # An ordinary decimal number in text, as CSV files hold it.
 DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+# How programs write the doubles that are no decimal numbers.
+NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 
 
 _YEAR, _MONTH, _DAY = "[0-9]{4}", "(0[1-9]|1[0-2])", "(0[1-9]|[12][0-9]|3[01])"
@@ -151,6 +153,14 @@ class Keys:
         """The keys of some of the rows."""
         return replace(self, values=self.values[rows], present=self.present[rows])
 
+    def as_order(self) -> Keys:
+        """The keys as places of an order: NaN is a missing one in a CSV file, too, as it is in a column of numbers."""
+        if not self.loose or self.distinct is None:
+            return self
+        numbers = [_loose_number(key) for key in self.distinct]
+        missing = np.array([number is not None and number != number for number in numbers], dtype=np.bool_)
+        return replace(self, present=self.present & ~missing[self.values]) if missing.any() else self
+
 
 def keys_of_array(values: npt.NDArray[Any], missing: Truths | None = None) -> Keys:
     """The keys of a NumPy array of numbers, truths or times."""
@@ -262,6 +272,7 @@ def ranks(parts: Sequence[Keys]) -> Integers:
     """
     if not parts:
         return np.empty(0, dtype=np.int64)
+    parts = [part.as_order() for part in parts]
     present = np.concatenate([part.present for part in parts])
     values = [part.values[part.present] for part in parts]
     if parts[0].distinct is not None:
@@ -283,7 +294,7 @@ def keys_at(parts: Sequence[Keys], places: Iterable[int]) -> list[int | float | 
     for place in places:
         row = int(rows[place])
         part = int(np.searchsorted(starts, row, side="right")) - 1
-        found.append(_plain_at(parts[part], row - int(starts[part])))
+        found.append(_plain_at(parts[part].as_order(), row - int(starts[part])))
     return found
 
 
@@ -307,7 +318,7 @@ def order_forms(parts: Iterable[Keys]) -> set[str]:
     Of a type that does, one part says so.
     """
     found: set[str] = set()
-    for part in parts:
+    for part in map(Keys.as_order, parts):
         if part.distinct is None:
             break
         found |= {_form(part.distinct[int(at)], part.loose) for at in np.unique(part.values[part.present])}
@@ -320,7 +331,7 @@ def _form(key: Any, loose: bool) -> str:
             key = key.decode("utf-8", "replace")
         if isinstance(key, str):
             key = str(key).strip() if loose else str(key)
-            return "number" if loose and DECIMAL.fullmatch(key) else _iso_form(key)
+            return "number" if loose and _loose_number(key) is not None else _iso_form(key)
         if isinstance(key, datetime.time):
             return "hour of a day"
         if isinstance(key, datetime.datetime) and key.tzinfo is not None:
@@ -350,8 +361,9 @@ def plain_key(key: Any, *, loose: bool = False) -> int | float | str | None:
     try:
         if isinstance(key, bytes | bytearray):
             key = bytes(key).decode("utf-8", "replace")
-        if loose and DECIMAL.fullmatch(str(key).strip()):
-            key = _loose_key(key)[1]
+        if loose:
+            number = _loose_number(key)
+            key = key if number is None or number != number else number
         if isinstance(key, Decimal) and key.is_finite() and abs(key.adjusted()) >= LONGEST:
             return str(key)[:LONGEST]
         if isinstance(key, datetime.date | datetime.time):
@@ -430,9 +442,23 @@ def _sort_key(key: Any) -> tuple[Any, ...]:
 
 
 def _loose_key(key: Any) -> tuple[Any, ...]:
-    """The sort key of a CSV field: a decimal number by its size, anything else (dates in ISO form too) by its text."""
-    text = key.decode("utf-8", "replace").strip() if isinstance(key, bytes) else str(key).strip()
+    """The sort key of a CSV field: a number by its size, anything else (dates in ISO form too) by its text."""
+    number = _loose_number(key)
+    return (1, _loose_text(key).encode()) if number is None or number != number else (0, number)
+
+
+def _loose_number(key: Any) -> int | float | None:
+    """The number that a CSV field is written as, NaN and infinity included; None for any other text.
+
+    >>> _loose_number(b" 007 "), _loose_number("1.5e3"), _loose_number(b"-Infinity"), _loose_number(b"2026-01-01")
+    (7, 1500.0, -inf, None)
+    """
+    text = _loose_text(key)
     if not DECIMAL.fullmatch(text):
-        return (1, text.encode())
+        return float(text) if NOT_FINITE.fullmatch(text) else None
     # Whole numbers exactly: identity numbers and times in nanoseconds are longer than a double.
-    return (0, int(text) if len(text) < 400 and text.lstrip("+-").isdigit() else float(text))
+    return int(text) if len(text) < 400 and text.lstrip("+-").isdigit() else float(text)
+
+
+def _loose_text(key: Any) -> str:
+    return key.decode("utf-8", "replace").strip() if isinstance(key, bytes) else str(key).strip()
