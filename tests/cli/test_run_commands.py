@@ -690,13 +690,6 @@ def test_a_problem_file_says_how_texts_are_read(run: Run, comma: str, tmp_path: 
     assert run("test", "--problem", str(problem)).refused
 
 
-def test_two_labels_that_coincide_are_named(run: Run, comma: str) -> None:
-    laws = ("--null", "categorical(a=0.5, A=0.5)", "--alternative", "categorical(a=0.4, A=0.6)")
-    found = run("test", comma, "--column", "answer", *laws, "--epsilon", "1", "--fold-case")
-    assert found.refused
-    assert "'a' and 'A'" in found.err
-
-
 @pytest.fixture
 def visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A table of two groups and both groups apart, one of them twice as often successful; and a ledger."""
