@@ -21,7 +21,7 @@ from privatest.engines import units as cuts
 from privatest.engines.keys import keys_of_objects, ranks
 from privatest.engines.records import Surplus
 from privatest.engines.records import nearest as rounded
-from privatest.engines.units import joined
+from privatest.engines.units import sum_of_persons
 from privatest.errors import InvalidData
 from privatest.scores import DyadicCells, Score
 from tests.engines.catalogue import SCORES
@@ -128,7 +128,7 @@ def test_totals_of_units_beyond_64_bits_are_exact() -> None:
 
 def test_negative_sums_are_rounded_as_positive_ones_are() -> None:
     for total in range(-12, 13):
-        assert joined([(4, 4, total)], 1) == (1, Fraction(total, 4))
+        assert sum_of_persons([(4, 4, total)], 1) == (1, Fraction(total, 4))
         assert rounded(Fraction(total, 4)) == nearest(Fraction(total, 4))
         assert rounded(Fraction(total + 4, 4)) == rounded(Fraction(total, 4)) + 1
 
