@@ -615,7 +615,13 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
     }
 
 
-SAYS = ("privatest.check counts them", "Nothing that was released tells", "Counted were", "MORE THAN HALF", "ALL of the records may be")
+SAYS = (
+    "privatest.check counts them",
+    "Nothing that was released tells",
+    "Counted were",
+    "MORE THAN HALF",
+    "ALL of the records may be",
+)
 
 
 def says(release: Any) -> bool:

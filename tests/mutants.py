@@ -234,12 +234,12 @@ def _difference(before: list[str], after: list[str]) -> tuple[int, str, str]:
 def _program(text: str) -> str | None:
     """What a text computes, for comparison: without annotations and formatted texts; None if it is no program."""
     try:
-        return ast.dump(_bare(text))
+        return ast.dump(_score_with_table(text))
     except SyntaxError:
         return None
 
 
-def _bare(text: str) -> ast.AST:
+def _score_with_table(text: str) -> ast.AST:
     """The program without annotations, texts for people and sizes of caches: nothing is computed from them."""
     tree = ast.parse(text)
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""Which lines come next of a file that grows, is rotated, replaced, cut short or rewritten; both sides of each edge."""
+"""Which lines come next of a file that grows, is replaced or cut short; both sides of each edge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from privatest.errors import InvalidInput
-from privatest.followed import AT_ONCE, LONGEST_LINE, NO_TEXT, LineFile, ReadLines, _born
+from privatest.followed import AT_ONCE, LONGEST_LINE, NO_TEXT, LineFile, _linux_birth
 
 
 def text(*numbers: int) -> bytes:
@@ -23,10 +23,9 @@ class Watched:
 
     def __init__(self, path: Path, *actions: Callable[[], object], **words: Any) -> None:
         self._left: Iterator[Callable[[], object]] = iter(actions)
-        self.said: list[str] = []
         self.lines: list[int] = []
         self.places: list[Any] = []
-        self._batches = LineFile(path).batches(follow=True, wait=self._wait, say=self.said.append, **words)
+        self._batches = LineFile(path).batches(follow=True, wait=self._wait, **words)
 
     def _wait(self, _seconds: float) -> bool:
         action = next(self._left, None)
@@ -103,8 +102,10 @@ def test_a_line_has_its_greatest_length(path: Path, more: int) -> None:
 
 def test_a_mark_of_the_encoding_is_no_part_of_the_first_line_of_any_file(path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbf" + text(1, 2))
-    newer = b"\xef\xbb\xbf" + text(3)
-    assert Watched(path, replacing(path, newer), nothing, nothing, replaced="new").run() == [1, 2, 3]
+    known = place_of(path)
+    assert read(path) == [1, 2]
+    path.write_bytes(b"\xef\xbb\xbf" + text(3))
+    assert read(path, 2, known, new_file=True) == [3]
 
 
 @pytest.mark.parametrize("seen", [0, 1, 2, 3])
@@ -119,10 +120,9 @@ def test_a_file_that_lacks_a_line_that_was_seen_was_cut_short(path: Path, follow
     path.write_bytes(text(1, 2, 3))
     known = place_of(path)
     path.write_bytes(text(1, 2))
-    for replaced in (None, "same"):
-        with pytest.raises(InvalidInput, match=r"was cut short: 1 lines of it are gone, after 3 records.*Do this"):
-            list(LineFile(path).batches(3, known, follow=follow, replaced=replaced, remedy="Do this."))
-    assert read(path, 3, known, replaced="new") == [1, 2]
+    with pytest.raises(InvalidInput, match=r"was cut short: 1 lines of it are gone, after 3 records.*Do this"):
+        list(LineFile(path).batches(3, known, follow=follow, remedy="Do this."))
+    assert read(path, 3, known, new_file=True) == [1, 2]
     path.write_bytes(text(1, 2) + b"3")  # its end is not there, the line is
     assert read(path, 3, known, follow=follow, wait=lambda _: True) == []
     assert Watched(path, appending(path, b"\n4\n"), nothing, seen=3, place=known).run() == [4]
@@ -136,11 +136,9 @@ def test_another_file_of_the_same_name_is_refused_whatever_its_number(path: Path
         path.write_bytes(text(1, 2, 3, 4))
         with pytest.raises(InvalidInput, match="is another file than the one that was read before, after 3 records"):
             read(path, 3, known)
-    assert read(path, 3, known, replaced="same") == [4]
-    assert read(path, 13, {**known, "first": 10}, replaced="same") == [4]
-    said: list[str] = []
-    assert read(path, 3, known, replaced="new", say=said.append) == [1, 2, 3, 4]
-    assert said == ["The file that was read before is gone: lines it had after record 3 were not seen."]
+    assert read(path, 3, known, new_file=True) == [1, 2, 3, 4]
+    again = place_of(path, 3)
+    assert read(path, 5, again, new_file=True) == [3, 4], "said again of the same file, no line is read twice"
 
 
 @pytest.mark.parametrize(
@@ -150,33 +148,23 @@ def test_a_place_that_names_no_file_is_no_place(path: Path, place: Any) -> None:
     path.write_bytes(text(1, 2, 3, 4))
     with pytest.raises(InvalidInput, match="may be another file than was read"):
         read(path, 3, place)
-    assert read(path, 3, place, replaced="same") == [4]
-    assert read(path, 3, place, replaced="new") == [1, 2, 3, 4]
+    assert read(path, 3, place, new_file=True) == [1, 2, 3, 4]
     assert read(path, 0, None) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("seen", [0, 2, 3])
-def test_what_is_left_of_a_rotated_file_comes_first(path: Path, seen: int) -> None:
+def test_what_is_left_of_a_rotated_file_is_read_by_its_new_name(path: Path, seen: int) -> None:
     path.write_bytes(text(1, 2) + b"3")
     known = place_of(path)
     replacing(path, text(4, 5), keep=True)()
-    found = list(LineFile(path).batches(seen, known, replaced="new"))
-    assert [int(line) for lines, _ in found for line in lines] == [*[1, 2, 3][seen:], 4, 5]
-    assert found[-1] == ReadLines([b"4", b"5"], place_of(path, 3))
-    if seen < 3:
-        assert found[0].place == known
+    assert read(Path(f"{path}.1"), seen, known) == [1, 2, 3][seen:]
+    assert read(path, 3, known, new_file=True) == [4, 5]
+    watched = Watched(path, nothing, seen=3, place=known, new_file=True)
+    assert watched.run() == [4, 5]
+    assert watched.places == [place_of(path, 3)]
 
 
-def test_following_through_a_rotation(path: Path) -> None:
-    path.write_bytes(text(1, 2))
-    old = place_of(path)
-    steps = [appending(path, b"3\n4"), replacing(path, text(5), keep=True), appending(Path(f"{path}.1"), b"4\n6")]
-    watched = Watched(path, *steps, appending(path, text(7)), nothing, replaced="new")
-    assert watched.run() == [1, 2, 3, 44, 6, 5, 7], "the old one to its end, then the new one from its start"
-    assert watched.places == [old, old, old, old, place_of(path, 5), place_of(path, 5)]
-
-
-def test_followed_without_a_word_a_new_file_is_refused_after_the_old_ones_end(path: Path) -> None:
+def test_a_new_file_ends_the_following_after_the_old_ones_end(path: Path) -> None:
     path.write_bytes(text(1, 2))
     steps = [replacing(path, text(1, 2, 3), keep=True), appending(Path(f"{path}.1"), text(4)), nothing, nothing]
     watched = Watched(path, *steps)
@@ -185,39 +173,24 @@ def test_followed_without_a_word_a_new_file_is_refused_after_the_old_ones_end(pa
     assert watched.lines == [1, 2, 4]
 
 
-@pytest.mark.parametrize(("replaced", "expected"), [("new", [1, 2, 1, 2, 3]), ("same", [1, 2, 3])])
-def test_an_atomic_rewrite_is_what_the_user_says(path: Path, replaced: str, expected: list[int]) -> None:
-    path.write_bytes(text(1, 2))
-    steps = [replacing(path, text(1, 2, 3)), nothing, nothing]
-    assert Watched(path, *steps, replaced=replaced).run() == expected
-
-
-def test_a_rewrite_of_the_same_lines_may_take_a_while(path: Path) -> None:
-    path.write_bytes(text(1, 2, 3))
-    steps = [lambda: path.write_bytes(b""), lambda: path.write_bytes(text(1)), nothing]
-    more = [lambda: path.write_bytes(text(1, 2, 3, 4)), nothing]
-    assert Watched(path, *steps, *more, replaced="same").run() == [1, 2, 3, 4]
-
-
 @pytest.mark.parametrize("size", [-1, 0])
-@pytest.mark.parametrize("replaced", [None, "new"])
-def test_a_file_is_cut_short_when_it_is_one_byte_shorter(path: Path, size: int, replaced: str | None) -> None:
+@pytest.mark.parametrize("new_file", [False, True])
+def test_a_file_is_cut_short_when_it_is_one_byte_shorter(path: Path, size: int, new_file: bool) -> None:
     path.write_bytes(text(1, 2, 3))
     shorter = text(7, 8, 9)[: 6 + size]
-    watched = Watched(path, lambda: path.write_bytes(shorter), nothing, replaced=replaced)
+    watched = Watched(path, lambda: path.write_bytes(shorter), nothing, new_file=new_file)
     if size == 0:
         assert watched.run() == [1, 2, 3], "of the same length: not to be seen"
-    elif replaced is None:
+    else:
         with pytest.raises(InvalidInput, match="was cut short, after 3 records"):
             watched.run()
-    else:
-        assert watched.run() == [1, 2, 3, 7, 8]
 
 
 def test_a_file_that_is_gone_for_a_while_is_waited_for(path: Path) -> None:
     path.write_bytes(text(1))
-    steps = [lambda: path.rename(f"{path}.1"), nothing, lambda: path.write_bytes(text(2)), nothing, nothing]
-    assert Watched(path, *steps, replaced="new").run() == [1, 2]
+    away = Path(f"{path}.1")
+    steps = [lambda: path.rename(away), nothing, lambda: away.rename(path), appending(path, text(2)), nothing]
+    assert Watched(path, *steps).run() == [1, 2]
 
 
 def test_what_is_no_file_is_refused_or_has_no_place(tmp_path: Path) -> None:
@@ -248,7 +221,7 @@ def test_a_file_with_the_number_of_the_old_one_and_another_birth_is_another_file
 def test_two_files_of_one_number_are_told_apart_by_their_birth(path: Path) -> None:
     path.write_bytes(text(1))
     with path.open("rb") as file:
-        born = _born(file.fileno())
+        born = _linux_birth(file.fileno())
     if born is None:
         pytest.skip("this system does not say when a file was made")
     assert place_of(path)["file"] == [path.stat().st_ino, born]
@@ -263,4 +236,4 @@ def test_no_line_of_a_new_file_is_passed_over_though_it_is_longer_than_what_was_
     path.write_bytes(text(1, 2, 3))
     known = place_of(path)
     replacing(path, text(*range(4, 24)), keep=kept)()
-    assert read(path, 3, known, replaced="new") == list(range(4, 24))
+    assert read(path, 3, known, new_file=True) == list(range(4, 24))

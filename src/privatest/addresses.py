@@ -88,7 +88,7 @@ def without_password(address: str) -> str:
     return address[: found.start()] + kept.replace("?::", "::")
 
 
-def unclear_login(address: str) -> bool:
+def has_ambiguous_login(address: str) -> bool:
     """Whether a name or password holds an @ that drivers would take for its end, and the rest for the host's name."""
     return _ADDRESS.fullmatch(address) is not None and "@" in (_parsed(address)[1] or "")
 
@@ -128,7 +128,7 @@ class OpenOnce:
     opened: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"<{source_of(self).name}, to be opened once>"  # what logs and debuggers keep shows no record
+        return f"<{address_of(self).name}, to be opened once>"  # what logs and debuggers keep shows no record
 
 
 @dataclass(frozen=True)
@@ -153,29 +153,29 @@ class ReadAs:
     reading: Reading
 
     def __repr__(self) -> str:
-        return f"<{source_of(self).name}, read as {self.reading}>"
+        return f"<{address_of(self).name}, read as {self.reading}>"
 
 
-def named_by_user(data: Any) -> Any:
+def unwrapped(data: Any) -> Any:
     """The data as the user named them, whatever they were wrapped in since."""
     while isinstance(data, OpenOnce | ReadAs):
         data = data.data
     return data
 
 
-def said_of(data: Any) -> Reading:
+def reading_options(data: Any) -> Reading:
     """How the texts of data are to be read, by what the user said."""
     while isinstance(data, OpenOnce):
         data = data.data
     return data.reading if isinstance(data, ReadAs) else Reading()
 
 
-def reading_of(data: Any) -> dict[str, Any]:
+def reading_facts(data: Any) -> dict[str, Any]:
     """What a request says of how its data are read, ready for JSON; nothing where they are read as they are."""
     if _is_several(data):
-        each = [reading_of(one) for one in data]
+        each = [reading_facts(one) for one in data]
         return {"readings": each} if any(each) else {}
-    found = said_of(data)
+    found = reading_options(data)
     if found == Reading():
         return {}
     return {"reading": {**asdict(found), "missing": json.dumps(found.missing)}}
@@ -186,9 +186,9 @@ def _is_several(data: Any) -> bool:
     return isinstance(data, tuple) and len(data) > 0 and all(isinstance(one, OpenOnce | ReadAs) for one in data)
 
 
-def source_of(data: Any) -> DataAddress:
+def address_of(data: Any) -> DataAddress:
     """The source that data come from, whatever a user passes: a path, glob, folder, address, or the data themselves."""
-    data = named_by_user(data)
+    data = unwrapped(data)
     if isinstance(data, DataAddress):
         return data
     if isinstance(data, str):
@@ -196,19 +196,19 @@ def source_of(data: Any) -> DataAddress:
         shown = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
         return DataAddress(shown, (_table(data),) if "://" in data else _files([data]))
     if isinstance(data, os.PathLike):
-        return source_of(os.fsdecode(os.fspath(data)))
+        return address_of(os.fsdecode(os.fspath(data)))
     if isinstance(data, list | tuple) and data and all(issubclass(type(one), os.PathLike) for one in data):
         paths = [os.fsdecode(os.fspath(one)) for one in data]
-        first = source_of(paths[0]).name
+        first = address_of(paths[0]).name
         return DataAddress(first if len(paths) == 1 else f"{first} and {len(paths) - 1} more", _files(paths))
     if _is_several(data):
-        each = [source_of(one) for one in data]
+        each = [address_of(one) for one in data]
         parts = [part for one in each for part in one.parts or (IN_MEMORY,)] if any(one.parts for one in each) else []
         return DataAddress(" and ".join(one.name for one in each), tuple(parts))
     return DataAddress(IN_MEMORY)
 
 
-def covers_of(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+def normalized_covers(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
     """What a grant names, each written in one way only: files, globs, folders, tables, or IN_MEMORY."""
     found = [given] if isinstance(given, str | os.PathLike) else list(given)
     for one in found:
@@ -218,26 +218,26 @@ def covers_of(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
     return sorted({text if text == IN_MEMORY else _table(text) if "://" in text else _real(text) for text in texts})
 
 
-def covered(source: DataAddress | None, covers: Sequence[str]) -> bool:
+def is_covered(source: DataAddress | None, covers: Sequence[str]) -> bool:
     """Whether every file or table of a source is among those that a grant names."""
     parts = () if source is None else source.parts
     if not parts:
         return IN_MEMORY in covers
-    return all(any(_within(part, one) for one in covers) for part in parts)
+    return all(any(_is_part(part, one) for one in covers) for part in parts)
 
 
-def reached(source: DataAddress | None, covers: Sequence[str]) -> bool:
+def touches(source: DataAddress | None, covers: Sequence[str]) -> bool:
     """Whether any file or table of a source, those inside a folder included, is among those that a grant names."""
     parts = [] if source is None else list(source.parts)
     for folder in [part for part in parts if "://" not in part and os.path.isdir(part)]:
         parts += [os.path.realpath(os.path.join(base, name)) for base, _, names in os.walk(folder) for name in names]
-    return any(_within(part, one) for part in parts for one in covers)
+    return any(_is_part(part, one) for part in parts for one in covers)
 
 
 def overlap(covers: Iterable[str], others: Iterable[str]) -> list[str]:
     """What a grant names that another names too, or a part of: a file and its folder, a file and a glob it matches."""
     named = [other for other in others if other != IN_MEMORY]
-    return sorted(one for one in covers if any(_within(one, other) or _within(other, one) for other in named))
+    return sorted(one for one in covers if any(_is_part(one, other) or _is_part(other, one) for other in named))
 
 
 def _parsed(address: str) -> tuple[str, str | None, str, str | None]:
@@ -253,7 +253,7 @@ def _parsed(address: str) -> tuple[str, str | None, str, str | None]:
     return found[1], found[2], found[3], options
 
 
-def _within(part: str, one: str) -> bool:
+def _is_part(part: str, one: str) -> bool:
     if part == one or "://" in part or "://" in one:
         return part == one
     if part.startswith(one.rstrip(os.sep) + os.sep):

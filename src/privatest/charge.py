@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
-from privatest.addresses import DataAddress, reading_of, source_of
+from privatest.addresses import DataAddress, address_of, reading_facts
 from privatest.errors import InvalidInput, shown
 
 LONGEST_SETTING = 200
@@ -97,7 +97,7 @@ class Receipt:
         return cls(**{**kept, "recorded": datetime.fromisoformat(kept["recorded"]).astimezone(UTC)})
 
 
-class Recorded(dict[str, Any]):
+class RecordedRelease(dict[str, Any]):
     """A release as the ledger keeps it, with its receipt."""
 
     receipt: Receipt | None = None
@@ -113,7 +113,7 @@ class Recordable(Protocol):
 R = TypeVar("R", bound=Recordable)
 
 
-class Stable(Protocol):
+class NotionPrice(Protocol):
     """A price that is no epsilon: a notion of stability (:class:`privatest.privacy.Notion`)."""
 
     @property
@@ -133,7 +133,7 @@ class Charge:
     ledger: Any
     dataset: str
     request: str
-    price: Fraction | Stable
+    price: Fraction | NotionPrice
     design: str
     asked: Mapping[str, Any]
     source: DataAddress
@@ -142,7 +142,7 @@ class Charge:
 
     def earlier(self) -> dict[str, Any] | None:
         """The release of this request, if it was completed before: no new noise, no new charge."""
-        found: dict[str, Any] | None = self.ledger.released(**self._words)
+        found: dict[str, Any] | None = self.ledger.released(**self._arguments)
         return found
 
     def perform(
@@ -153,7 +153,7 @@ class Charge:
     ) -> dict[str, Any]:
         """Record the draw with the charge, then make the release of it; both as they are on record, if they are."""
         more = {} if further is None else {"further": further}
-        found: dict[str, Any] = self.ledger.perform(**self._words, draw=draw, release=release, **more)
+        found: dict[str, Any] = self.ledger.perform(**self._arguments, draw=draw, release=release, **more)
         return found
 
     def advance(self, position: int, mark: str, after: str) -> None:
@@ -161,7 +161,7 @@ class Charge:
         self.ledger.advance(dataset=self.dataset, request=self.request, position=position, mark=mark, after=after)
 
     @property
-    def _words(self) -> dict[str, Any]:
+    def _arguments(self) -> dict[str, Any]:
         named = {"ledger": None, "price": "epsilon" if isinstance(self.price, Fraction) else "privacy"}
         words = {named.get(field.name, field.name): getattr(self, field.name) for field in fields(self)}
         return {word: value for word, value in words.items() if word is not None}
@@ -172,7 +172,7 @@ def make_charge(
     dataset: str | None,
     request: str | None,
     *,
-    price: Fraction | Stable | None,
+    price: Fraction | NotionPrice | None,
     design: Callable[[], Mapping[str, Any]],
     simulated: bool,
     data: Any = None,
@@ -213,10 +213,18 @@ def make_charge(
         raise InvalidInput("ledger= was given, but this test is not private (epsilon=inf): no budget pays for it.")
     assert dataset is not None
     assert request is not None
-    whole = {**design(), **reading_of(data)}
+    whole = {**design(), **reading_facts(data)}
     settings = _settings(whole if told is None else {"told": told})
     return Charge(
-        ledger, dataset, request, price, fingerprint(whole), settings, source_of(data), neighbours=neighbours, unit=unit
+        ledger,
+        dataset,
+        request,
+        price,
+        fingerprint(whole),
+        settings,
+        address_of(data),
+        neighbours=neighbours,
+        unit=unit,
     )
 
 
@@ -226,7 +234,7 @@ def fingerprint(question: Mapping[str, Any]) -> str:
     Guarantees nothing about what ``question`` leaves out: it must hold all that a release depends on besides the data.
     A short description of P and Q will do only where it is ``named`` (see :class:`privatest.hypotheses.Distribution`).
     """
-    text = json.dumps(_steady(question), sort_keys=True, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(_with_nine_digits(question), sort_keys=True, allow_nan=False, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
@@ -281,12 +289,12 @@ def _short(value: Any) -> bool:
     return value is None or isinstance(value, int | float) or (isinstance(value, str) and len(value) <= LONGEST_SETTING)
 
 
-def _steady(value: Any) -> Any:
+def _with_nine_digits(value: Any) -> Any:
     """The same with numbers of nine digits: the last ones may differ from machine to machine, and mean nothing."""
     if isinstance(value, float):
         return float(f"{value:.9g}")
     if isinstance(value, Mapping):
-        return {key: _steady(entry) for key, entry in value.items()}
+        return {key: _with_nine_digits(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_steady(entry) for entry in value]
+        return [_with_nine_digits(entry) for entry in value]
     return value

@@ -1,20 +1,18 @@
-"""A file of one record a line that grows, is rotated, replaced or cut short: which of its lines come next.
+"""A file of one record a line that grows: which of its lines come next, and whether it is still the same file.
 
-A place in a stream of files is a file and the number of the record that its first line is. A file is known by what the
-system says of it (its number and when it was born), never by its name, which a rotation hands on, and never by its
-content: what depends on that would tell of records. So a file that was replaced or cut short is seen to be another one,
-and whether its lines are new ones only the user can say: read as new, lines that were seen before would be released a
-second time; taken for the same, new ones would be passed over.
+A place in a stream is a file and the number of the record that its first line is. A file is identified by what the
+system says of it (its number and when it was made). Its name does not identify it, because a rotation gives the name to
+another file; its content is not used, because an answer that depends on content tells of records. Where another file
+has the name, or lines that were read are gone, reading stops with an error: the lines may be new, or the same ones
+again, and to read these again would release them a second time. Only the user can say which.
 
-Not seen: a file that is cut short and has grown again to at least its old length between two looks; a second rotation
-between two looks, or while nobody looked, of which the file in the middle is passed over.
+Not detected: a file that was cut short and has grown to at least its old length between two looks at it.
 """
 
 from __future__ import annotations
 
 import codecs
 import ctypes
-import functools
 import os
 import select
 import stat
@@ -28,23 +26,24 @@ from privatest.errors import InvalidInput
 
 AT_ONCE = 1 << 16
 LONGEST_LINE = 1 << 20
-NO_TEXT = b"\xff"  # no character in UTF-8, so that it makes no sense as a record
-PAUSE = 0.2  # seconds between two looks at a file that is followed
-REPLACED = ("new", "same")
-"""What a file may hold that was replaced or cut short: records that were not seen, or the same lines once more."""
+NO_TEXT = b"\xff"
+"""Stands for a line that is too long: no character in UTF-8, so that it is an odd record."""
+PAUSE = 0.2
+"""Seconds between two looks at a file that is followed."""
 
 
 class ReadLines(NamedTuple):
-    """Lines of one file, and its place in the stream; None for what is no regular file."""
+    """Lines of one file, and its place in the stream; None for a pipe or a device."""
 
     lines: list[bytes]
     place: dict[str, Any] | None
 
 
 class LineFile:
-    """A file by name, opened at once: a name that cannot be read, or is one of a table's, is refused here.
+    """A file that is read line by line, once. It is opened at once, so that a wrong name is refused immediately.
 
-    What its lines are is said by nothing in it: the first of them is a record like any other.
+    Args:
+        name: path of a file without a heading; names of tables (``.csv``, ``.parquet``) are refused.
     """
 
     def __init__(self, name: str | os.PathLike[str]) -> None:
@@ -55,7 +54,9 @@ class LineFile:
                 f"{self._name!r} is a {form} file by its name. Records are read one a line, of a file without a "
                 "heading: write the column to a file of its own, such as records.txt, or pipe it in."
             )
-        self._reader = _OpenFile(_opened(self._name))
+        self._file = _opened(self._name)
+        self._identity = _identity(self._file)
+        self._size, self._rest, self._first = 0, b"", True
 
     def batches(
         self,
@@ -63,118 +64,86 @@ class LineFile:
         place: Any = None,
         *,
         follow: bool = False,
-        replaced: str | None = None,
+        new_file: bool = False,
         remedy: str = "",
         wait: Callable[[float], object] = time.sleep,
-        say: Callable[[str], object] = lambda _: None,
     ) -> Iterator[ReadLines]:
-        """Complete lines as they arrive, from record number ``seen`` on; the last one may lack its end.
+        """Yield complete lines as they arrive, beginning with record number ``seen`` of the stream.
 
         Args:
-            seen, place: how many records of the stream were seen, and the place of the last of them.
-            follow: wait for more at the end of the file; a last line without its end is then waited for.
-            replaced: what a file holds that was replaced or cut short, "new" or "same"; None: that is refused.
-            remedy: added to the refusal: how the user says so.
-            wait: called between two looks; ends the lines by returning something true.
-            say: told what a reader of the lines should know.
+            seen: number of records of the stream that were read before.
+            place: the place of the last of them.
+            follow: whether to wait for more lines at the end of the file. A last line without its end is then waited
+                for; otherwise it counts as a line.
+            new_file: whether a file that is not the one that was read before holds new records, to be read from its
+                first line.
+            remedy: added to the error that another file has the name: what the user can do.
+            wait: called between two looks at the file; reading ends if it returns something true.
         """
-        reader, number, known = self._reader, seen, _known(place)
-        identity = reader.identity
-        if seen == 0 and known is None:
-            first = 0
-        elif known is not None and identity is not None and known["file"] == identity:
-            first = known["first"]
-        elif replaced is None:
+        known = isinstance(place, dict) and isinstance(place.get("file"), list) and isinstance(place.get("first"), int)
+        same = known and place["file"] == self._identity
+        if seen > 0 and not (same or new_file):
             what = "is another file than the one that was read before" if known else "may be another file than was read"
-            raise self._refusal(what, number, remedy)
-        elif replaced == "same":
-            first = 0 if known is None else known["first"]
-        else:
-            for lines in self._left_behind(known, seen, say):
-                number += len(lines)
-                yield ReadLines(lines, known)
-            first = number
-        reader.skip, new = number - first, False
+            raise self._refusal(what, seen, remedy)
+        first, number, change = place["first"] if same else seen, seen, None
+        skip = seen - first
         while True:
-            here = None if reader.identity is None else {"file": reader.identity, "first": first}
-            for lines in reader.arrived():
-                number += len(lines)
-                yield ReadLines(lines, here)
-            if reader.missing > 0 and not new:
-                # What was seen of the file is no longer there. (A rewrite that goes on is waited for.)
-                if replaced != "new":
-                    raise self._refusal(f"was cut short: {reader.missing} lines of it are gone", number, remedy)
-                reader, first = reader.again(), number
-                continue
-            if not follow:
-                if last := reader.last():
-                    yield ReadLines(last, here)
+            here = None if self._identity is None else {"file": self._identity, "first": first}
+            for lines in self._arrived():
+                skipped = min(skip, len(lines))
+                skip -= skipped
+                if lines := lines[skipped:]:
+                    number += len(lines)
+                    yield ReadLines(lines, here)
+            if (missing := skip - bool(self._rest)) > 0:
+                if new_file:  # the same file, cut short and written anew
+                    os.lseek(self._file, 0, os.SEEK_SET)
+                    self._size, self._rest, self._first = 0, b"", True
+                    first, skip, new_file = seen, 0, False
+                    continue
+                raise self._refusal(f"was cut short: {missing} lines of it are gone", number, remedy)
+            if change is not None or not follow:
+                if self._rest and not skip:
+                    number += 1
+                    yield ReadLines([_without_mark(self._rest, self._first)], here)
+                if change is not None:
+                    raise self._refusal(f"was {change}", number, remedy)
                 return
             if wait(PAUSE):
                 return
-            if (change := self._change(reader)) is None:
-                continue
-            if change == "replaced" and wait(PAUSE):  # for those who still write to the old one
+            change = self._change()
+            if change == "replaced" and wait(PAUSE):  # somebody may still write to the old file
                 return
-            for lines in reader.arrived():
-                number += len(lines)
-                yield ReadLines(lines, here)
-            if replaced != "same" and (last := reader.last()):
-                number += 1
-                yield ReadLines(last, here)
-            if replaced is None:
-                raise self._refusal(f"was {change}", number, remedy)
-            if change == "cut short":
-                reader = reader.again()
-            else:
-                try:
-                    newer = _OpenFile(os.open(self._name, os.O_RDONLY))
-                except OSError:
-                    continue  # gone again
-                reader.close()
-                reader = newer
-            first = first if replaced == "same" else number
-            reader.skip, new = number - first, True
-            self._reader = reader
 
     def close(self) -> None:
-        """Read no more."""
-        self._reader.close()
+        """Close the file."""
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1
 
-    def _change(self, reader: _OpenFile) -> str | None:
+    def _arrived(self) -> Iterator[list[bytes]]:
+        """Yield the complete lines that were added since the last call."""
+        while piece := self._piece():
+            self._size += len(piece)
+            lines, self._rest = whole_lines(self._rest, piece)
+            if lines:
+                lines[0], self._first = _without_mark(lines[0], self._first), False
+                yield lines
+
+    def _piece(self) -> bytes:
+        if stat.S_ISFIFO(os.fstat(self._file).st_mode) and os.name == "posix":
+            select.select([self._file], [], [])  # a pipe that is empty, but not closed, is waited for
+        return os.read(self._file, AT_ONCE)
+
+    def _change(self) -> str | None:
+        """What happened to the file of this name; None where it is the one that is read, or where there is none."""
         try:
             now = os.stat(self._name)
         except OSError:
-            return None  # between two files of a rotation
-        if not os.path.samestat(now, os.fstat(reader.file)):
+            return None
+        if not os.path.samestat(now, os.fstat(self._file)):
             return "replaced"
-        return "cut short" if stat.S_ISREG(now.st_mode) and now.st_size < reader.size else None
-
-    def _left_behind(
-        self, known: dict[str, Any] | None, seen: int, say: Callable[[str], object]
-    ) -> Iterator[list[bytes]]:
-        """The lines beyond those seen of the file that was read before, if it is still there under another name."""
-        if known is None:
-            return
-        with os.scandir(os.path.dirname(os.path.realpath(self._name))) as entries:
-            found = list(entries)
-        for entry in found:
-            try:
-                if not entry.is_file(follow_symlinks=False) or entry.inode() != known["file"][0]:
-                    continue
-                reader = _OpenFile(os.open(entry.path, os.O_RDONLY))
-            except OSError:
-                continue
-            try:
-                if reader.identity == known["file"]:
-                    reader.skip = seen - known["first"]
-                    yield from reader.arrived()
-                    if last := reader.last():
-                        yield last
-                    return
-            finally:
-                reader.close()
-        say(f"The file that was read before is gone: lines it had after record {seen} were not seen.")
+        return "cut short" if stat.S_ISREG(now.st_mode) and now.st_size < self._size else None
 
     def _refusal(self, what: str, number: int, remedy: str) -> InvalidInput:
         return InvalidInput(
@@ -183,58 +152,8 @@ class LineFile:
         )
 
 
-class _OpenFile:
-    """A file that is open: its lines so far, in pieces."""
-
-    def __init__(self, file: int) -> None:
-        self.file, self.identity = file, _identity(file)
-        self.size = self.skip = 0
-        self._rest, self._first = b"", True
-        self._pipe = os.name == "posix" and stat.S_ISFIFO(os.fstat(file).st_mode)
-
-    @property
-    def missing(self) -> int:
-        """How many of the lines that are to be passed over are not there, not even without their end."""
-        return self.skip - bool(self._rest)
-
-    def arrived(self) -> Iterator[list[bytes]]:
-        """The complete lines that are there and were not handed out; the first ``skip`` of them are passed over."""
-        while piece := self._next():
-            self.size += len(piece)
-            lines, self._rest = whole_lines(self._rest, piece)
-            if lines:
-                lines[0], self._first = _without_mark(lines[0], self._first), False
-            passed = min(self.skip, len(lines))
-            self.skip -= passed
-            if len(lines) > passed:
-                yield lines[passed:]
-
-    def _next(self) -> bytes:
-        if self._pipe:  # to wait for somebody who writes is not to be at the end
-            select.select([self.file], [], [])
-        return os.read(self.file, AT_ONCE)
-
-    def last(self) -> list[bytes]:
-        """The line that lacks its end, as a line."""
-        rest, self._rest = self._rest, b""
-        if rest and self.skip:
-            self.skip -= 1
-            return []
-        return [_without_mark(rest, self._first)] if rest else []
-
-    def again(self) -> _OpenFile:
-        """The same file from its start."""
-        os.lseek(self.file, 0, os.SEEK_SET)
-        return _OpenFile(self.file)
-
-    def close(self) -> None:
-        if self.file >= 0:
-            os.close(self.file)
-        self.file = -1
-
-
 def whole_lines(rest: bytes, piece: bytes) -> tuple[list[bytes], bytes]:
-    """The lines that a piece completes, and the rest of it. Memory stays bounded: too long a line is an odd record."""
+    """Return the lines that a piece completes, and what is left of it; a line that is too long becomes ``NO_TEXT``."""
     *lines, rest = (rest + piece).split(b"\n")
     return lines, NO_TEXT if len(rest) > LONGEST_LINE else rest
 
@@ -243,14 +162,9 @@ def _without_mark(line: bytes, first: bool) -> bytes:
     return line.removeprefix(codecs.BOM_UTF8) if first else line
 
 
-def _known(place: Any) -> dict[str, Any] | None:
-    known = isinstance(place, dict) and isinstance(place.get("file"), list) and isinstance(place.get("first"), int)
-    return place if known else None
-
-
 def _opened(name: str) -> int:
     try:
-        # A pipe that nobody writes to is waited for later, when all else is checked.
+        # Without O_NONBLOCK to open a pipe would wait for somebody who writes to it.
         file = os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -262,34 +176,22 @@ def _opened(name: str) -> int:
 
 
 def _identity(file: int) -> list[int] | None:
-    """What a regular file is known by: its number, which a later file may get again, and when it was born."""
+    """What identifies a regular file: its number, which a later file may get again, and when it was made."""
     found = os.fstat(file)
     if not stat.S_ISREG(found.st_mode):
         return None
     birth = getattr(found, "st_birthtime", None)
-    born = _born(file) if birth is None else int(birth * 1_000_000)
-    return [found.st_ino, found.st_dev if born is None else born]
+    made = _linux_birth(file) if birth is None else int(birth * 1_000_000)
+    return [found.st_ino, found.st_dev if made is None else made]
 
 
-_EMPTY_PATH, _BIRTH = 0x1000, 0x800
-
-
-@functools.cache
-def _statx() -> Any:
+def _linux_birth(file: int) -> int | None:
+    """Nanoseconds at which a file was made, by Linux's statx, which Python does not offer; None where it is unknown."""
+    answer = ctypes.create_string_buffer(256)
     try:
-        return ctypes.CDLL(None, use_errno=True).statx
+        failed = ctypes.CDLL(None).statx(file, b"", 0x1000, 0x800, answer)  # AT_EMPTY_PATH, STATX_BTIME
     except (OSError, AttributeError, TypeError):
         return None
-
-
-def _born(file: int) -> int | None:
-    """Nanoseconds at which a file was made, where Linux knows it."""
-    statx = _statx()
-    if statx is None:
-        return None
-    answer = ctypes.create_string_buffer(256)
-    if statx(file, b"", _EMPTY_PATH, _BIRTH, answer) != 0:
-        return None
     (mask,) = struct.unpack_from("=I", answer, 0)
-    seconds, rest = struct.unpack_from("=qI", answer, 80)
-    return int(seconds) * 10**9 + int(rest) if mask & _BIRTH else None
+    seconds, nanoseconds = struct.unpack_from("=qI", answer, 80)
+    return None if failed or not mask & 0x800 else int(seconds) * 10**9 + int(nanoseconds)

@@ -182,9 +182,8 @@ QUESTIONS = {
     "/monitors": Question(
         "Monitor",
         f"{_PAIR} dataset request",
-        "Watch a stream: records sent to it, or the lines of a file in the folder, as they are added. ``rotated``: a "
-        "file that takes the place of the one that is followed holds new records, and so does one that was cut short. "
-        "Otherwise the monitor stops there, and says so.",
+        "Watch a stream: records sent to it, or the lines of a file in the folder, as they are added. Where "
+        "another file takes its place, or it is cut short, the monitor stops and says so.",
     ),
     "/sequentials": Question(
         "Sequential",
@@ -485,17 +484,10 @@ OPTIONS = (
     Option("document", SWITCH, MANNER, "The whole test as JSON, too.", "/design"),
     Option("bound", SWITCH, MANNER, "The number that no private test can do without, too.", "/size"),
     Option("bound", SWITCH, MANNER, "The length that no private interval falls below, too.", "/estimate"),
-    Option("rotated", SWITCH, MANNER, "A file that takes the place of this one holds new records.", _FOLLOWED),
     Option("follow", SWITCH, MANNER, "Wait for more lines at the end of the file, like tail -F.", _WATCHES),
     Option("state", FILE, MANNER, "Keep the state in this file, and go on from it.", _WATCHES),
     Option("from_start", SWITCH, MANNER, "Standard input starts anew: skip the lines that were seen.", _WATCHES),
-    Option(
-        "replaced",
-        Kind("text", "new|same"),
-        MANNER,
-        "A replaced or shortened file holds new records, or the same lines again.",
-        _WATCHES,
-    ),
+    Option("new_file", SWITCH, MANNER, "The file holds new records: read it from its first line.", _WATCHES),
     Option("go_on", SWITCH, MANNER, "Watch on after an alarm, for the next one.", "monitor"),
     Option(
         "covers",

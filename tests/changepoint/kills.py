@@ -12,10 +12,10 @@ run at epsilon 60, where the noise is less than one record's weight but once in 
 blocks' own totals, to that.
 
 A history is a monitor that follows a file, with or without a ledger, and is killed again and again, while the file
-grows and is rotated, or rewritten with the same lines and more, said or unsaid, or cut short, and while older states
-are put in the place of the newest one. All run at epsilon 60: each release must be the total of the next lines that
-were written, in order, whichever file they were in; a change must raise its alarm; an older state must be refused once
-anything that it lacks was shown.
+grows and is rotated, or rewritten with the same lines and more, or cut short, and while older states are put in the
+place of the newest one. Whatever happens to the file must stop the process. It is then told what a user would tell it.
+All run at epsilon 60: each release must be the total of the next lines that were written, in order, whichever file they
+were in; a change must raise its alarm; an older state must be refused once anything that it lacks was shown.
 """
 
 from __future__ import annotations
@@ -270,6 +270,7 @@ class History:
     broken: str | None = None
     written: list[int] = field(default_factory=list)
     rotations: int = 0
+    rewrites: int = 0
 
     def __post_init__(self) -> None:
         self.lines, self.state = self.folder / "values.txt", self.folder / "state.json"
@@ -329,14 +330,19 @@ class History:
         if self.broken == BROKEN[0]:
             yield from self.counted(stream.seen)
             return
-        replaced = {"rotated": "new", "rewritten": "same", "unsaid": None}[self.mode]
-        if self.broken == BROKEN[1]:
-            replaced = "new"
-        words: Any = {"follow": True, "replaced": replaced, "wait": _nap}
-        yield from LineFile(self.lines).batches(stream.seen, stream.place, **words)
+        if self.mode == "rotated":
+            for number in range(1, self.rotations + 1):
+                older = LineFile(f"{self.lines}.{number}")
+                if stream.place is not None and stream.place["file"] == older._identity:
+                    yield from older.batches(stream.seen, stream.place)
+        elif self.rewrites and self.broken != BROKEN[1]:
+            yield from self.counted(stream.seen)
+            return
+        told = self.mode == "rotated" or self.broken == BROKEN[1]
+        yield from LineFile(self.lines).batches(stream.seen, stream.place, follow=True, new_file=told, wait=_nap)
 
     def counted(self, skipped: int) -> Iterator[ReadLines]:
-        for lines, place in LineFile(self.lines).batches(follow=True, replaced="new", wait=_nap):
+        for lines, place in LineFile(self.lines).batches(follow=True, wait=_nap):
             if skipped < len(lines):
                 yield ReadLines(lines[skipped:], place)
             skipped = max(skipped - len(lines), 0)
@@ -363,6 +369,7 @@ class History:
         return True
 
     def rewrite(self) -> None:
+        self.rewrites += 1
         newer = self.folder / "newer"
         newer.write_bytes(self.content())
         os.replace(newer, self.lines)
@@ -415,7 +422,7 @@ def histories(count: int, seed: int, broken: str | None = None) -> Findings:
         if broken and found.problems:
             break
         with tempfile.TemporaryDirectory(dir=quick_folder()) as folder:
-            mode = str(rng.choice(["rotated", "rewritten", "unsaid"]))
+            mode = str(rng.choice(["rotated", "rewritten"]))
             if broken is not None:
                 # An older state, too, is put back where no file is to be refused: that would be waited for.
                 mode = {BROKEN[0]: "rotated"}.get(broken, "rewritten")
@@ -445,7 +452,7 @@ def _live(history: History, rng: np.random.Generator, found: Findings) -> None:
             except BaseException as error:
                 os.write(2, f"{error!r}\n".encode())
             os._exit(code)
-        unsaid, begun = False, history.log.read_text().count("R\n")
+        changed, begun = False, history.log.read_text().count("R\n")
         patience = time.monotonic() + (2 if rng.random() < 0.8 else 0)
         while history.log.read_text().count("R\n") == begun and time.monotonic() < patience:
             time.sleep(0.002)
@@ -453,37 +460,31 @@ def _live(history: History, rng: np.random.Generator, found: Findings) -> None:
             size = int(rng.integers(0, 30))
             rates = [0.2 if len(history.written) + i < old else 0.8 for i in range(size)]
             # A file that was cut and has grown beyond what was seen of it looks like one that grew.
-            cut = unsaid and history.lines.stat().st_size == 0
+            cut = changed and history.lines.stat().st_size == 0
             if len(history.written) < old + 400 and not cut:
                 history.append((rng.random(size) < rates).astype(int).tolist())
-            if rng.random() < 0.25 and not unsaid:
-                unsaid = _event(history, rng, found)
+            if rng.random() < 0.25 and not changed:
+                changed = _event(history, rng, found, live=True)
             time.sleep(float(rng.uniform(0.002, 0.02)))
-        if unsaid:
-            until = time.monotonic() + 300
-            # After its alarm it looks at the file no more.
-            while (done := os.waitpid(process, os.WNOHANG))[0] == 0 and not history.alarmed():
-                if time.monotonic() > until:
-                    break
+        refused = False
+        if changed:  # which a process that began before it does not read on; after its alarm it looks no more
+            until = time.monotonic() + 2
+            while not refused and not history.alarmed() and time.monotonic() < until:
+                ended, status = os.waitpid(process, os.WNOHANG)
+                if refused := ended != 0:
+                    found.events["files refused"] += 1
+                    if os.waitstatus_to_exitcode(status) != REFUSED:
+                        found.problems.append("a process ended by itself")
                 time.sleep(0.002)
-            if done[0] == 0:
-                os.kill(process, signal.SIGKILL)
-                os.waitpid(process, 0)
-                if not inspect(history.watch, np.array(history.written), _whole(history.log), found):
-                    found.problems.append("a file that was replaced, unsaid, was read")
-                return
-            if os.waitstatus_to_exitcode(done[1]) != REFUSED:
-                found.problems.append("a process ended by itself")
-            found.events["files refused"] += 1
-            history.lines.write_bytes(history.content())
-            history.mode = "rewritten"
-        else:
+            if history.lines.stat().st_size == 0 and history.mode == "rewritten":  # it was cut short
+                history.rewrite()
+        if not refused:
             os.kill(process, signal.SIGKILL)
             if os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) != -signal.SIGKILL:
                 found.problems.append("a process ended by itself")
             found.kills += 1
-            if history.mode != "unsaid" and rng.random() < 0.3:
-                _event(history, rng, found)
+            if rng.random() < 0.3:
+                _event(history, rng, found, live=False)
         if inspect(history.watch, np.array(history.written), _whole(history.log), found):
             return
         if history.state.exists() and rng.random() < 0.4:
@@ -494,24 +495,21 @@ def _live(history: History, rng: np.random.Generator, found: Findings) -> None:
             found.problems.append("a change raised no alarm")
 
 
-def _event(history: History, rng: np.random.Generator, found: Findings) -> bool:
-    """Something happens to the file; whether the monitor must stop."""
+def _event(history: History, rng: np.random.Generator, found: Findings, *, live: bool) -> bool:
+    """Something happens to the file; whether it did, so that a process that reads the file must stop."""
     if history.mode == "rotated":
-        found.events["rotations"] += history.rotate()
+        done = history.rotate()
+        found.events["rotations"] += done
+        return done
+    if not history.state.exists() or not history.written or history.shown() == 0:
         return False
-    if history.mode == "unsaid":
-        if not history.state.exists() or not history.written or history.shown() == 0:
-            return False
-        if rng.random() < 0.5:
-            history.rewrite()
-            found.events["rewrites"] += 1
-        else:
-            history.lines.write_bytes(b"")
-            found.events["cut short"] += 1
-        return True
-    history.rewrite()
-    found.events["rewrites"] += 1
-    return False
+    if live and rng.random() < 0.5:
+        history.lines.write_bytes(b"")
+        found.events["cut short"] += 1
+    else:
+        history.rewrite()
+        found.events["rewrites"] += 1
+    return True
 
 
 def main() -> None:

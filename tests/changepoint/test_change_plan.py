@@ -429,7 +429,7 @@ def test_a_declaration_needs_an_order_that_can_be_told(tmp_path: Path) -> None:
     untold = engines.open_source(data, column="x", order="year")
 
     class Untold(type(untold)):  # type: ignore[misc]
-        tells_order = False
+        has_order_values = False
 
     with pt.Ledger(tmp_path / "ledger.db") as ledger:
         ledger.grant("claims", epsilon=9)

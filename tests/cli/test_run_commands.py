@@ -147,11 +147,12 @@ def test_a_state_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     fewer = run("monitor", lines, "--state", state, "--go-on")
     assert fewer.code == 2
     assert "was cut short" in fewer.err
-    assert "--replaced new" in fewer.err
+    assert "--new-file" in fewer.err
+    assert printed(run("monitor", lines, "--state", state, "--go-on", "--new-file", "--json").out)[-1]["seen"] > 200
 
 
 def test_a_rotated_file_is_read_from_its_start_after_a_restart_if_the_user_says_so(run: Run, tmp_path: Path) -> None:
-    """No line that was seen of the old file is taken off the new one; what is left of the old one comes first."""
+    """No line that was seen of the old file is taken off the new one; the rest of the old one is read by its name."""
     state, lines = tmp_path / "state.json", tmp_path / "values.txt"
     lines.write_bytes(OLD)
     run("monitor", lines, *PAIR, "--state", state)
@@ -163,9 +164,11 @@ def test_a_rotated_file_is_read_from_its_start_after_a_restart_if_the_user_says_
     refused = run("monitor", lines, "--state", state, "--json")
     assert refused.code == 2
     assert "is another file than the one that was read before, after 200 records" in refused.err
-    assert "--replaced new" in refused.err
+    assert "--new-file" in refused.err
     assert state.read_bytes() == before
-    (alarm,) = printed(run("monitor", lines, "--state", state, "--replaced", "new").out)
+    assert printed(run("monitor", tmp_path / "values.txt.1", "--state", state, "--json").out)[-1]["seen"] == 203
+    (alarm,) = printed(run("monitor", lines, "--state", state, "--new-file").out)
+    assert printed(run("monitor", lines, "--state", state, "--new-file").out) == [alarm]
     assert 203 < alarm["seen"] < 300
 
 
@@ -177,30 +180,15 @@ def test_a_rewritten_file_is_not_released_twice(run: Run, tmp_path: Path) -> Non
     newer.write_bytes(OLD + OLD[:40])
     os.replace(newer, lines)
     assert run("monitor", lines, "--state", state).code == 2
-    last = printed(run("monitor", lines, "--state", state, "--replaced", "same", "--json").out)[-1]
-    assert last["seen"] == 220
+    piped = run("monitor", "--from-start", "--state", state, "--json", stdin=lines.read_bytes())
+    assert printed(piped.out)[-1]["seen"] == 220
     os.unlink(lines)
     lines.write_bytes(OLD)  # where the system gives it the old one's number, it is another one all the same
     assert run("monitor", lines, "--state", state).code == 2
 
 
-def test_a_file_whose_rest_is_gone_is_told_of(run: Run, tmp_path: Path) -> None:
-    state, lines = tmp_path / "state.json", tmp_path / "values.txt"
-    lines.write_bytes(OLD)
-    run("monitor", lines, *PAIR, "--state", state)
-    newer = tmp_path / "newer.txt"
-    newer.write_bytes(OLD)
-    os.replace(newer, lines)
-    found = run("monitor", lines, "--state", state, "--replaced", "new", "--json")
-    assert printed(found.out)[-1]["seen"] == 400
-    assert (found.code, "lines it had after record 200 were not seen" in found.err) == (0, True)
-
-
-def test_what_replaced_may_be(run: Run, tmp_path: Path) -> None:
-    lines = tmp_path / "values.txt"
-    lines.write_bytes(OLD)
-    assert run("monitor", lines, *PAIR, "--replaced", "old").refused
-    assert run("monitor", *PAIR, "--replaced", "new", stdin=OLD).refused
+def test_a_new_file_is_a_file(run: Run) -> None:
+    assert run("monitor", *PAIR, "--new-file", stdin=OLD).refused
 
 
 def test_a_state_of_no_file_or_of_another_one_needs_a_word(run: Run, tmp_path: Path) -> None:
@@ -209,7 +197,7 @@ def test_a_state_of_no_file_or_of_another_one_needs_a_word(run: Run, tmp_path: P
     run("monitor", *PAIR, "--state", state, stdin=OLD)
     found = run("monitor", lines, "--state", state)
     assert (found.code, "may be another file than was read, after 200 records" in found.err) == (2, True)
-    assert printed(run("monitor", lines, "--state", state, "--replaced", "same", "--json").out)[-1]["seen"] == 400
+    assert printed(run("monitor", lines, "--state", state, "--new-file", "--json").out)[-1]["seen"] == 600
 
 
 def test_a_budget_in_another_notion_is_granted_and_shown(run: Run, tmp_path: Path) -> None:
@@ -301,11 +289,10 @@ def test_a_monitor_is_charged_once(run: Run, tmp_path: Path) -> None:
     assert run(*other, "--request", "again", stdin=OLD).code == 3
 
 
-@pytest.mark.parametrize("said", [(), ("--replaced", "new")])
-def test_following_a_file_that_grows_and_is_replaced(tmp_path: Path, said: tuple[str, ...]) -> None:
+def test_following_a_file_that_grows_and_is_replaced(tmp_path: Path, run: Run) -> None:
     lines, state = tmp_path / "values.txt", tmp_path / "state.json"
     lines.write_bytes(OLD[:100] + b"0")  # the last line is not complete yet
-    words = [*PROGRAM, "monitor", str(lines), "--follow", *PAIR, *said, "--state", str(state), "--json"]
+    words = [*PROGRAM, "monitor", str(lines), "--follow", *PAIR, "--state", str(state), "--json"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT) as process:
         try:
             until(lambda: state.exists() or process.poll() is not None)
@@ -317,13 +304,10 @@ def test_following_a_file_that_grows_and_is_replaced(tmp_path: Path, said: tuple
             out, err = process.communicate(timeout=600)
         finally:
             process.kill()
-    if not said:
-        (last,) = printed(out.decode())
-        assert (process.returncode, last["seen"], last["drift_detected"]) == (2, 100, False)
-        assert b"was replaced, after 100 records" in err
-        return
-    alarm, last = printed(out.decode())
-    assert (process.returncode, err) == (0, b"")
+    (last,) = printed(out.decode())
+    assert (process.returncode, last["seen"], last["drift_detected"]) == (2, 100, False)
+    assert b"was replaced, after 100 records" in err
+    alarm, last = printed(run("monitor", lines, "--state", state, "--new-file", "--json").out)
     assert 100 < alarm["seen"] <= last["seen"] < 200
 
 
@@ -501,7 +485,7 @@ def test_what_fails_after_the_draw_is_4_and_before_it_is_2(
 ) -> None:
     words = ("test", files / "a.csv", *QUESTIONS["test"], *paying, "--request", "r")
     with monkeypatch.context() as broken:
-        broken.setattr("privatest.privacy.tulap.Tulap.draw_doubled", lambda *_: 1 / 0)
+        broken.setattr("privatest.privacy.canonical.Tulap.draw_doubled", lambda *_: 1 / 0)
         assert run(*words).code == 2
     assert spent(files) == 0
     for failing, code in ((lambda *_, **__: 1 / 0, 4), (stop, 130)):

@@ -20,7 +20,7 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.engines.records import OneReading
+from privatest.engines.records import SourceRecords
 from privatest.errors import InvalidData
 from privatest.estimates.estimate import Location
 from privatest.hypotheses import make_pair
@@ -70,7 +70,7 @@ THEN: dict[str, Callable[[Any], Any]] = {
     "histogram": lambda records: records.histogram(SCORE.cells, first_rows),
     "blocks": lambda records: records.block_totals(SCORE, BLOCK),
     "series": lambda records: records.series(SCORE).tolist(),
-    "order": lambda records: records.order_values([0, 5]) if getattr(records, "tells_order", False) else None,
+    "order": lambda records: records.order_values([0, 5]) if getattr(records, "has_order_values", False) else None,
 }
 IN_PLACE = {"blocks", "series"}
 """Refused of persons whose rows are one sum."""
@@ -141,6 +141,6 @@ def test_the_second_of_two_steps_sees_the_records_of_the_first(
 
 
 def test_the_check_would_find_a_sum_of_other_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(OneReading, "_agree", lambda *_: None)
+    monkeypatch.setattr(SourceRecords, "_agree", lambda *_: None)
     with pytest.raises(AssertionError):
         test_a_second_reading_is_refused_or_says_what_the_first_one_saw("CSV", "plain", tmp_path)

@@ -188,7 +188,7 @@ def test_single_columns_are_refused_too(source: Any) -> None:
 
 def test_without_the_comparison_the_contract_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """One place decides: without it every source takes text for records that make no sense."""
-    monkeypatch.setattr(protocol, "_some_fit", lambda _content, _cells: True)
+    monkeypatch.setattr(protocol, "_some_value_fits", lambda _content, _cells: True)
     for opener in ("pandas", "polars", "Arrow", "Parquet", "Feather"):
         source = DECLARING[opener]({"amount": TEXTS}, tmp_path)
         assert NUMBERS.run(source, column="amount").private

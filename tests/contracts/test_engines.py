@@ -100,7 +100,7 @@ def ordered_findings(case: Case, opener: str, folder: Path) -> dict[str, Any]:
 
 def told(records: Any, n: int) -> list[Any]:
     """The values of the order, the last one first."""
-    assert records.tells_order
+    assert records.has_order_values
     return records.order_values(range(n - 1, -1, -1))[::-1]
 
 
@@ -244,12 +244,12 @@ def test_a_different_handling_of_nulls_is_noticed(opener: str, tmp_path: Path, m
     from privatest.engines import arrays as frames
     from privatest.engines import files as paths
 
-    plain = frames.column_of
+    plain = frames.arrow_records
     zero = lambda array, *name: plain(array.fill_null("" if pa.types.is_string(array.type) else 0), *name)  # noqa: E731
     dropped = lambda array, *name: plain(array.drop_null(), *name)  # noqa: E731
     for broken in (zero, dropped):
-        monkeypatch.setattr(frames, "column_of", broken)
-        monkeypatch.setattr(paths, "column_of", broken)
+        monkeypatch.setattr(frames, "arrow_records", broken)
+        monkeypatch.setattr(paths, "arrow_records", broken)
         failed = 0
         for number, case in enumerate(CASES):
             folder = tmp_path / f"{broken is zero}-{number}"

@@ -405,7 +405,7 @@ def loss(mechanism: str, shape: Shape, one: Any, other: Any) -> float:
         )
     if mechanism.endswith(("distance", "function")):
         voter = watch(mechanism.rpartition(" ")[2]).blocks.voter
-        size, score = voter.test.n, protocol.indexer(voter.cells)
+        size, score = voter.test.n, protocol.index_score(voter.cells)
         blocks = [np.asarray(r.series(score))[: n // size * size] for r in (one, other)]
         pairs = zip(*(np.sort(block.reshape(-1, size), axis=1) for block in blocks), strict=True)
         return float(sum(np.abs(np.bincount(a, minlength=4) - np.bincount(b, minlength=4)).sum() / 2 for a, b in pairs))

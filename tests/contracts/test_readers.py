@@ -35,7 +35,7 @@ from privatest.engines import arrays, sources
 from privatest.engines import arrays as frames
 from privatest.engines import files as csv_files
 from privatest.engines import files as paths
-from privatest.engines.records import QUESTIONS, Guarded
+from privatest.engines.records import GUARDED_METHODS, Guarded
 from privatest.errors import InvalidData, InvalidInput
 from tests.engines import warehouses
 from tests.engines.openers import FRAMES, OPENERS, SINGLE
@@ -279,7 +279,7 @@ def test_what_is_said_while_records_in_files_and_in_memory_are_read_reaches_nobo
     """As above, of a library that fails, warns and logs wherever a column of it is read."""
     source = OPENERS[kind]({"x": [0, 1] * 20, "arm": ["a", "b"] * 20, "who": list(range(40))}, tmp_path)
     for module in (arrays, csv_files, frames, paths, sources):
-        for name in ("as_numpy", "as_floats", "_number", "column_of", "keys_of", "from_pandas", "from_polars"):
+        for name in ("as_numpy", "as_floats", "_number", "arrow_records", "arrow_keys", "from_pandas", "from_polars"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, lambda *_, **__: _say())
     for name in UNORDERED:
@@ -408,10 +408,10 @@ def test_every_question_of_every_kind_of_records_is_asked_unheard() -> None:
 
     every = [one for one in kinds(Guarded) if one.__module__.startswith("privatest.")]
     for kind in every:
-        for name in QUESTIONS:
-            assert name not in vars(kind) or getattr(vars(kind)[name], "unheard", False), (kind, name)
+        for name in GUARDED_METHODS:
+            assert name not in vars(kind) or getattr(vars(kind)[name], "guarded", False), (kind, name)
         told = {name for name, value in vars(kind).items() if inspect.isfunction(value) and not name.startswith("_")}
-        assert told <= {*QUESTIONS, *UNASKED}, kind
+        assert told <= {*GUARDED_METHODS, *UNASKED}, kind
     assert len(every) > 12
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from privatest.engines.records import indexer
+from privatest.engines.records import index_score
 from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
 
 __all__ = ["EXTREMES", "TINY", "doubles", "scores"]
@@ -117,7 +117,7 @@ def doubles(cells: Cells) -> list[float | None]:
 def scores(cells: Cells) -> list[Score]:
     """The cell itself; tables that tell all cells apart, have few steps, fill 62 bits, rise and fall linearly."""
     rng = np.random.default_rng(cells.count)
-    index = indexer(cells)
+    index = index_score(cells)
     shuffled = rng.permutation(cells.count + 1) - 7
     coarse = np.append(np.arange(cells.count) // max(cells.count // 3, 1), -5)
     huge = rng.integers(-(2**61), 2**61, cells.count + 1)

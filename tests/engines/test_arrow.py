@@ -18,7 +18,7 @@ import pytest
 from privatest import engines
 from privatest.engines import arrays
 from privatest.engines import arrays as frames
-from privatest.engines.arrays import ArrayRecords, CodedRecords, column_of
+from privatest.engines.arrays import ArrayRecords, CodedRecords, arrow_records
 from privatest.errors import InvalidData
 from tests.engines.catalogue import NUMERIC, SCORES, by_hand
 
@@ -84,14 +84,14 @@ def test_an_error_in_one_piece_stops_the_others(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(frames, "SLICE", 10)
     monkeypatch.setattr(arrays.os, "cpu_count", lambda: 3)
     records = engines.open_source(pa.array(NUMBERS))
-    monkeypatch.setattr(frames, "column_of", lambda _: 1 / 0)
+    monkeypatch.setattr(frames, "arrow_records", lambda _: 1 / 0)
     with pytest.raises(InvalidData, match="ZeroDivisionError"):
         records.total(SCORE)
 
 
 def test_text_is_looked_up_once_for_each_distinct_one() -> None:
     score = SCORES["text labels"].score
-    found = column_of(pa.array(["a", "b", None, "a", "zzz", ""]))
+    found = arrow_records(pa.array(["a", "b", None, "a", "zzz", ""]))
     assert isinstance(found, CodedRecords)
     assert len(found.distinct) == 4
     assert found.series(score).tolist() == [by_hand(score, [x]) for x in ("a", "b", None, "a", "zzz", "")]

@@ -12,9 +12,9 @@ import pytest
 
 from privatest import engines
 from privatest.engines.arrays import ArrayRecords
-from privatest.engines.keys import Coder, keys_of_array, keys_of_objects, ranks
+from privatest.engines.keys import UnitCodes, keys_of_array, keys_of_objects, ranks
 from privatest.engines.records import block_ends
-from privatest.engines.units import _counted, _UnitSums, check_ends
+from privatest.engines.units import _count_pairs, _PairCounts, check_ends
 from privatest.errors import InvalidData
 from privatest.scores import BoundedCells, Cells, DyadicCells, Score
 from tests.engines.catalogue import first_rows
@@ -95,28 +95,28 @@ def test_ends_between_equal_places_and_beside_them() -> None:
 
 
 def test_tallies_of_one_pair_and_of_none() -> None:
-    tally = _UnitSums()
+    tally = _PairCounts()
     assert [part.tolist() for part in tally.merged()] == [[], [], []]
     for unit in (4, 2, 4):
         tally.add(np.array([unit]), np.array([7]))
         tally.merged()
     assert [part.tolist() for part in tally.merged()] == [[2, 4], [7, 7], [1, 2]]
     empty = np.empty(0, dtype=np.int64)
-    assert [len(part) for part in _counted(empty, empty)] == [0, 0, 0]
+    assert [len(part) for part in _count_pairs(empty, empty)] == [0, 0, 0]
 
 
 def test_keys_that_are_numbers() -> None:
     tiny = keys_of_array(np.array([1e-20, 2e-20, -0.0, 0.0, math.nan]))
     assert tiny.present.tolist() == [True] * 4 + [False]
     assert ranks([tiny]).tolist() == [1, 2, 0, 0, 3]
-    assert len(set(Coder().codes(tiny).tolist())) == 3
+    assert len(set(UnitCodes().codes(tiny).tolist())) == 3
     large = keys_of_array(np.array([2**63 + 1, 2**63, 5], dtype=np.uint64))
     assert ranks([large]).tolist() == [2, 1, 0]
     small = keys_of_array(np.array([200, 5], dtype=np.uint8))
     assert ranks([small]).tolist() == [1, 0]
     some = keys_of_objects(["b", None, "a", math.nan, "b"])
     assert some.present.tolist() == [True, False, True, False, True]
-    assert Coder().codes(some).tolist() == [0, 1, 0]
+    assert UnitCodes().codes(some).tolist() == [0, 1, 0]
 
 
 def test_ties_are_found_before_anything_is_charged() -> None:

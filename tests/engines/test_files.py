@@ -23,7 +23,7 @@ from privatest import design_change, design_fit, engines
 from privatest.engines import files
 from privatest.engines import files as parquet
 from privatest.engines.files import as_paths, format_of
-from privatest.engines.records import counter
+from privatest.engines.records import counting_score
 from privatest.errors import InvalidData, InvalidInput, MissingExtra
 from tests.engines.catalogue import SCORES, first_rows
 
@@ -337,7 +337,7 @@ def test_a_file_that_grows_is_counted_and_summed_in_one_pass(form: str, cut: dic
         (pyarrow.csv.write_csv if form == "csv" else pq.write_table)(table, tmp_path / f"a.{form}")
         return tmp_path / f"a.{form}"
 
-    for score in (SCORE, counter(SCORE.cells)):
+    for score in (SCORE, counting_score(SCORE.cells)):
         records = engines.open_source(write(50), column="x", **cut)
         records.check(score)
         assert records.count() == 50

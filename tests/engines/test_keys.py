@@ -41,7 +41,7 @@ def test_a_key_is_told_as_json_has_it(key: Any, told: Any) -> None:
 
 
 def test_a_field_of_a_csv_file_is_a_number_where_it_sorts_as_one() -> None:
-    assert [plain_key(key, loose=True) for key in (b"2009", b" 2.5", b"1e999", b"2009-03-01", b"x")] == [
+    assert [plain_key(key, untyped=True) for key in (b"2009", b" 2.5", b"1e999", b"2009-03-01", b"x")] == [
         2009, 2.5, "inf", "2009-03-01", "x",
     ]  # fmt: skip
 
@@ -118,7 +118,7 @@ def test_databases_tell_dates_numbers_and_texts(opener: str, tmp_path: Path) -> 
     }
     for order, values in told.items():
         records: Any = engines.open_source(source, column="x", order=order)
-        assert records.tells_order
+        assert records.has_order_values
         assert records.order_values(range(4)) == values, order
 
 
@@ -139,7 +139,7 @@ def test_postgresql_tells_what_python_has_not() -> None:
     }
     for order, values in told.items():
         records: Any = engines.open_source(address, column="x", order=order)
-        assert records.tells_order
+        assert records.has_order_values
         assert records.order_values(range(5)) == values, order
 
 
@@ -147,7 +147,7 @@ def test_texts_that_look_like_numbers_are_texts_where_the_column_has_a_type() ->
     typed = keys_of_objects(["10", "9", " 8"])
     assert ranks([typed]).tolist() == [1, 2, 0]
     assert keys_at([typed], range(3)) == ["8", "10", "9"]
-    untyped = replace(typed, loose=True)
+    untyped = replace(typed, untyped=True)
     assert ranks([untyped]).tolist() == [2, 1, 0]
     assert keys_at([untyped], range(3)) == [8, 9, 10]
     assert ranks([]).tolist() == []

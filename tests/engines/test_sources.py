@@ -24,7 +24,6 @@ from scipy import stats
 import privatest as pt
 from privatest import engines
 from privatest.engines import arrays, open_source, total
-from privatest.engines import records as columns
 from privatest.engines.records import scores_of_each
 from privatest.engines.sources import block_totals
 from privatest.errors import InvalidData, InvalidInput, MissingExtra

@@ -20,7 +20,7 @@ import pytest
 import privatest as pt
 from privatest import engines
 from privatest.engines import expression, open_source
-from privatest.engines.records import counter
+from privatest.engines.records import counting_score
 from privatest.engines.spark import SparkRecords
 from privatest.errors import InvalidData, MissingExtra
 from privatest.scores import Score
@@ -262,7 +262,7 @@ def test_rows_that_arrive_meanwhile_are_in_count_and_sum_or_in_neither(tmp_path:
         spark().catalog.refreshByPath(str(tmp_path))
         return spark().read.schema("x double, day bigint").parquet(str(tmp_path))
 
-    for score in (LINE, counter(LINE.cells)):
+    for score in (LINE, counting_score(LINE.cells)):
         records = open_source(grown(3), column="x", order="day")
         records.check(score)
         before = records.count()

@@ -22,7 +22,7 @@ import pytest
 import privatest as pt
 from privatest import engines
 from privatest.engines import open_source
-from privatest.engines.records import counter
+from privatest.engines.records import counting_score
 from privatest.engines.sql import IbisLanguage, SqlRecords
 from privatest.errors import InvalidData, InvalidInput, MissingExtra
 from privatest.scores import BoundedCells, Cells, LabelCells, Score
@@ -553,7 +553,7 @@ def test_rows_that_arrive_meanwhile_are_in_count_and_sum_or_in_neither(database:
     assert (records.total(LINE), records.count()) == (sum(expected(LINE, [0.1, 0.2, 0.3])), 3)
     source, insert = growing(database)
     records = open_source(source, column="x", **cut)
-    records.check(counter(LINE.cells))
+    records.check(counting_score(LINE.cells))
     assert records.count() == 3
     insert()
     assert (sum(records.histogram(LINE.cells, first_rows)), records.count()) == (3, 3)

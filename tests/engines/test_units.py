@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from privatest import engines
 from privatest.engines import units as cuts
-from privatest.engines.keys import _loose_key, _sort_key, keys_of_objects, ranks
+from privatest.engines.keys import _sort_key, _untyped_key, keys_of_objects, ranks
 from privatest.engines.records import Surplus
 from privatest.engines.records import nearest as rounded
-from privatest.engines.units import joined
+from privatest.engines.units import sum_of_persons
 from privatest.errors import InvalidData
 from privatest.scores import DyadicCells, Score
 from tests.engines.catalogue import SCORES
@@ -129,13 +129,13 @@ def test_totals_of_units_beyond_64_bits_are_exact() -> None:
 def test_sums_of_persons_with_many_different_numbers_of_rows_are_exact() -> None:
     groups = [(m, 3 * m, m * m - 7) for m in range(1, 400)]
     exact = sum((Fraction(min(m, 11) * total, m) for m, _, total in groups), Fraction(0))
-    assert joined(groups, 11) == (3 * sum(min(m, 11) for m, _, _ in groups), exact)
-    assert joined([], 3) == (0, 0)
+    assert sum_of_persons(groups, 11) == (3 * sum(min(m, 11) for m, _, _ in groups), exact)
+    assert sum_of_persons([], 3) == (0, 0)
 
 
 def test_negative_sums_are_rounded_as_positive_ones_are() -> None:
     for total in range(-12, 13):
-        assert joined([(4, 4, total)], 1) == (1, Fraction(total, 4))
+        assert sum_of_persons([(4, 4, total)], 1) == (1, Fraction(total, 4))
         assert rounded(Fraction(total, 4)) == nearest(Fraction(total, 4))
         assert rounded(Fraction(total + 4, 4)) == rounded(Fraction(total, 4)) + 1
 
@@ -316,20 +316,20 @@ def test_pairs_at_the_edge_of_what_one_number_holds_are_counted_alike(top: int) 
     """Units 0 to top and scores of 31 bits: together 63 bits, or one, two and three more."""
     pairs = [(top, 2**31 - 1), (0, 0), (top, 0), (0, 2**31 - 1), (top - 1, 5), (top, 2**31 - 1), (2, 1)]
     units, scores = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
-    found = cuts._counted(units, scores)
+    found = cuts._count_pairs(units, scores)
     assert list(zip(*(part.tolist() for part in found), strict=True)) == [
         (*pair, pairs.count(pair)) for pair in sorted(set(pairs))
     ]
-    again = cuts._counted(*(np.concatenate([part, part]) for part in found))
+    again = cuts._count_pairs(*(np.concatenate([part, part]) for part in found))
     assert [part.tolist() for part in again] == [found[0].tolist(), found[1].tolist(), (2 * found[2]).tolist()]
 
 
 def test_pairs_of_which_the_last_one_alone_is_beyond_64_bits_are_counted_alike() -> None:
     """Three scores, and so many units that three times the last one's number fits, and two more do not."""
     top = (2**63 - 2) // 3
-    found = cuts._counted(np.array([top, 0, top]), np.array([2, 0, 2]))
+    found = cuts._count_pairs(np.array([top, 0, top]), np.array([2, 0, 2]))
     assert [part.tolist() for part in found] == [[0, top], [0, 2], [1, 2]]
-    again = cuts._counted(*(np.concatenate([part, part]) for part in found))
+    again = cuts._count_pairs(*(np.concatenate([part, part]) for part in found))
     assert [part.tolist() for part in again] == [[0, top], [0, 2], [2, 4]]
 
 
@@ -352,7 +352,7 @@ def test_pairs_of_which_the_last_one_alone_is_beyond_64_bits_are_counted_alike()
     ],
 )
 def test_fields_of_text_files_sort_as_numbers_where_they_are_numbers(field: Any, key: tuple[Any, ...]) -> None:
-    assert _loose_key(field) == key
+    assert _untyped_key(field) == key
 
 
 class Hostile(datetime.datetime):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.addresses import IN_MEMORY, DataAddress, covered, covers_of, source_of, without_secrets
+from privatest.addresses import IN_MEMORY, DataAddress, address_of, is_covered, normalized_covers, without_secrets
 from privatest.errors import InvalidInput, RequestConflict, SourceNotCovered, charge_note
 
 BITS = np.random.default_rng(3).integers(0, 2, 40)
@@ -105,7 +105,7 @@ class TestRecordedAnswers:
                 inner.append(TEST.run(BITS, ledger=book, **PAID))
             return draw(noise, source)
 
-        monkeypatch.setattr("privatest.privacy.tulap.Tulap.draw_doubled", racing)
+        monkeypatch.setattr("privatest.privacy.canonical.Tulap.draw_doubled", racing)
         outer = TEST.run(BITS, ledger=book, **PAID)
         assert outer == inner[1]
         assert inner[1].replayed is None
@@ -212,23 +212,23 @@ class TestWhatAGrantCovers:
         ],
     )
     def test_what_is_inside_and_one_step_outside(self, covers: str, inside: list[str], outside: list[str]) -> None:
-        named = covers_of(covers)
-        assert [source for source in inside if not covered(source_of(source), named)] == []
-        assert [source for source in outside if covered(source_of(source), named)] == []
+        named = normalized_covers(covers)
+        assert [source for source in inside if not is_covered(address_of(source), named)] == []
+        assert [source for source in outside if is_covered(address_of(source), named)] == []
 
     def test_a_glob_is_covered_if_each_of_its_files_is(self, folder: Path) -> None:
-        assert covered(source_of(f"{folder}/?.csv"), covers_of([folder / "a.csv", folder / "b.csv"]))
-        assert not covered(source_of(f"{folder}/?.csv"), covers_of([folder / "a.csv"]))
-        assert covered(source_of([folder / "a.csv", folder / "b.csv"]), covers_of(folder))
-        assert not covered(source_of([folder / "a.csv", Path("/elsewhere.csv")]), covers_of(folder))
-        assert not covered(None, covers_of(folder))
+        assert is_covered(address_of(f"{folder}/?.csv"), normalized_covers([folder / "a.csv", folder / "b.csv"]))
+        assert not is_covered(address_of(f"{folder}/?.csv"), normalized_covers([folder / "a.csv"]))
+        assert is_covered(address_of([folder / "a.csv", folder / "b.csv"]), normalized_covers(folder))
+        assert not is_covered(address_of([folder / "a.csv", Path("/elsewhere.csv")]), normalized_covers(folder))
+        assert not is_covered(None, normalized_covers(folder))
 
 
 @pytest.mark.parametrize("password", ["pw", "p/w", "p?w", "p#w", "p@w", "p w", "p::w", "p:w", "p/w@x?y#z::q", "1/w"])
 def test_no_password_is_in_a_name_or_an_identity(password: str) -> None:
     for tail in ("", "::t", "?sslmode=require", "?password=" + password + "::t", "?passfile=pw::t"):
         address = f"postgresql://ann:{password}@host/claims{tail}"
-        source = source_of(address)
+        source = address_of(address)
         for text in (source.name, without_secrets(address, user=True), *source.parts):
             assert "w" not in text.replace("password", "").replace("...", ""), (tail, text)
         assert source.name.startswith("postgresql://...@host/claims")
@@ -256,9 +256,9 @@ def test_whatever_fails_after_the_charge_says_how_to_go_on(book: pt.Ledger, monk
 
 
 def test_a_source_in_memory_has_no_identity() -> None:
-    assert source_of(BITS) == DataAddress(IN_MEMORY)
+    assert address_of(BITS) == DataAddress(IN_MEMORY)
     assert DataAddress(IN_MEMORY).identity is None
-    assert source_of(source_of("a.csv")) == source_of("a.csv")
+    assert address_of(address_of("a.csv")) == address_of("a.csv")
 
 
 class TestOneBudgetForAFile:

@@ -25,8 +25,8 @@ from privatest.engines.records import (
     Column,
     Records,
     block_ends,
-    counter,
-    indexer,
+    counting_score,
+    index_score,
     numbers_of,
     scores_of_each,
     silenced,
@@ -258,13 +258,13 @@ class _FitVoter(Voter):
 
     @cached_property
     def probe(self) -> Score:
-        return counter(self.test.domain.cells)
+        return counting_score(self.test.domain.cells)
 
     def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
         """The symbol of each record."""
         cells = self.test.domain.cells
         self.check(records)
-        found = records.series(indexer(cells), ends)
+        found = records.series(index_score(cells), ends)
         odd: Integers = np.where(found >= cells.count, self.test.odd_symbol, found)
         return odd
 
@@ -292,7 +292,7 @@ class _FunctionVoter(Voter):
     @cached_property
     def probe(self) -> Score:
         labels = self.test.labels
-        return counter(DyadicCells(exponent=0, first=0, size=1) if labels is None else LabelCells(labels))
+        return counting_score(DyadicCells(exponent=0, first=0, size=1) if labels is None else LabelCells(labels))
 
     def check(self, records: Records) -> None:
         if self.test.labels is None and not isinstance(records, Column | StreamRecords):
@@ -305,7 +305,7 @@ class _FunctionVoter(Voter):
     def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
         """The label's place of each record, or the bits of its number."""
         self.check(records)
-        return records.series(NUMBERS if self.test.labels is None else indexer(self.probe.cells), ends)
+        return records.series(NUMBERS if self.test.labels is None else index_score(self.probe.cells), ends)
 
     def vote(self, values: Integers, source: RandomSource) -> int:  # noqa: ARG002 - the function's noise is its own
         block: Any

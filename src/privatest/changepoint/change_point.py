@@ -11,7 +11,7 @@ import numpy as np
 
 from privatest.charge import Receipt
 from privatest.decision.run import Besides, Design, Outcome, R
-from privatest.engines.records import Need, OrderTeller, Records
+from privatest.engines.records import Need, OrderedRows, Records
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.facts import Described, Fact, short
 from privatest.privacy import Notion
@@ -225,7 +225,7 @@ class PublicOrder(Besides):
 
     def prepared(self, records: Records) -> Records:
         """The records themselves; refuses those that cannot tell the values of their order."""
-        if not (isinstance(records, OrderTeller) and records.tells_order):
+        if not (isinstance(records, OrderedRows) and records.has_order_values):
             raise InvalidData(
                 "public_order=True cannot be kept here: this source sorts by the column order, but does not hand its "
                 "values over as they are. Leave public_order out."

@@ -671,10 +671,10 @@ def _read_as(asked: Mapping[str, Any], name: str = "data") -> Any:
     if "missing" in words:
         words["missing"] = questions.separate(words["missing"])
     table = any(asked.get(key) is not None for key in ("column", "unit", "order", "group"))
-    return pt.read_as(source_of(asked[name], table=table), **words)
+    return pt.read_as(address_of(asked[name], table=table), **words)
 
 
-def source_of(data: str, *, table: bool = False) -> Any:
+def address_of(data: str, *, table: bool = False) -> Any:
     """What the package reads: the path or address itself, or standard input for ``-``.
 
     That is one record a line; where a column is named it is comma-separated, and its first line names the columns.
@@ -773,8 +773,8 @@ def _lines(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
 
 NOUNS = {"monitor": "monitor", "sequential": "sequential test"}
 _REMEDY = (
-    "Say what it holds: --replaced new (other records, as after a rotation; it is read from its start) or --replaced "
-    "same (the same lines, and more behind them; it is read on behind those that were seen)."
+    "If the old file has another name now, read its rest first, by that name. Then, if the lines here are new, add "
+    "--new-file; if they are the same and more, pipe them in, with --from-start."
 )
 
 
@@ -785,9 +785,9 @@ def monitor(given: Given) -> None:
     record like any other, with a fixed score. With --state a monitor that was stopped goes on, in a file behind the
     lines it has seen. --json adds a last line with the monitor's promises and what it released.
 
-    A file that was replaced or cut short, watched or not, is refused unless you say what it holds: with --replaced new
-    it is read from its start, as after a rotation (of the file before, the rest first); with --replaced same it is read
-    on behind the lines that were seen. No line is released twice, and none is passed over unsaid.
+    Reading stops with an error where the file was replaced or cut short, while it is read or since the state was
+    kept: no line is released twice, and none is left out without a word. With --new-file such a file is read from its
+    first line. A log that is rotated is best piped in, as in the example: tail -F goes on with the next file.
 
     \b
     Example:
@@ -803,7 +803,7 @@ def sequential(given: Given) -> None:
     """Test P against Q on records as they come, one a line, and stop as soon as they allow it, with privacy.
 
     The verdict is one line of JSON: the decision, after how many records, and the e-value, which is evidence against
-    the null that is valid whenever one looks. Reading ends with it. --state, --follow, --replaced and a ledger are as
+    the null that is valid whenever one looks. Reading ends with it. --state, --follow, --new-file and a ledger are as
     for monitor. --json adds a last line with the promises (expected numbers of records, exact errors), the walk of the
     log e-value and what was released. With --report a page is written once there is a verdict.
 
@@ -827,19 +827,17 @@ def _watch(command: str, given: Given, asked: dict[str, Any]) -> list[Any]:
     from privatest import followed  # for the start-up time of the other commands
 
     name = STANDARD_INPUT if given["file"] is None else given["file"]
-    follow, state, replaced = given["follow"], given["state"], given["replaced"]
+    follow, state, new_file = given["follow"], given["state"], given["new_file"]
     if follow and name == STANDARD_INPUT:
         raise errors.InvalidInput("--follow needs the name of a file. Standard input is followed anyway.")
     check_target((name, asked.get("ledger"), given["problem"]), state=state)
-    if replaced is not None and (name == STANDARD_INPUT or replaced not in followed.REPLACED):
-        raise errors.InvalidInput(f"--replaced {replaced} is not of use: write new or same, and the name of a file.")
+    if new_file and name == STANDARD_INPUT:
+        raise errors.InvalidInput("--new-file needs the name of a file. Standard input is read as new lines anyway.")
     batches = arriving(name) if name == STANDARD_INPUT else None
     growing = followed.LineFile(name) if batches is None else None
     watcher = _opened(command, state, asked, None if batches is not None else name)
     if growing is not None:
-        arrived = growing.batches(
-            watcher.seen, watcher.place, follow=follow, replaced=replaced, remedy=_REMEDY, say=complain
-        )
+        arrived = growing.batches(watcher.seen, watcher.place, follow=follow, new_file=new_file, remedy=_REMEDY)
     else:
         assert batches is not None
         left = _after(batches, watcher.seen if given["from_start"] else 0)

@@ -34,13 +34,13 @@ from privatest.engines.records import (
     Column,
     Declared,
     Indices,
-    OneReading,
+    LastReading,
     Promise,
-    Seen,
     SomeRecords,
+    SourceRecords,
     silenced,
-    unfit,
-    whole_blocks,
+    sums_of_blocks,
+    unsupported_type,
 )
 from privatest.errors import InvalidData, MissingExtra
 from privatest.numbers import Integers
@@ -256,11 +256,11 @@ class RowStream:
 
 
 @dataclass(frozen=True, eq=False)
-class StreamedRecords(OneReading):
+class StreamedRecords(SourceRecords):
     """Base of records that are read from a stream of rows."""
 
     stream: RowStream
-    _seen: Seen = field(default_factory=Seen, repr=False, kw_only=True)
+    _last_reading: LastReading = field(default_factory=LastReading, repr=False, kw_only=True)
 
     @property
     def declared(self) -> Declared:
@@ -270,7 +270,7 @@ class StreamedRecords(OneReading):
         return self.stream.groups()
 
     def only(self, name: str) -> Self:
-        return replace(self, stream=self.stream.only(name), _seen=Seen())
+        return replace(self, stream=self.stream.only(name), _last_reading=LastReading())
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,7 +325,7 @@ class StreamRecords(StreamedRecords):
             held += len(scores)
             if held >= block:
                 joined = np.concatenate(open_block)
-                totals += whole_blocks(joined, block)
+                totals += sums_of_blocks(joined, block)
                 open_block = [joined[held - held % block :]]
                 held %= block
         self._agree(seen)
@@ -376,7 +376,7 @@ def arrow_kind(kind: Any, column: str | None = None) -> str:
     types = import_arrow("An Arrow column").types
     content = kind.value_type if types.is_dictionary(kind) else kind
     if types.is_temporal(content) or types.is_nested(content):
-        raise unfit(f"type {kind}", column=column)
+        raise unsupported_type(f"type {kind}", column=column)
     if types.is_integer(content) or types.is_floating(content) or types.is_boolean(content):
         return "number"
     if types.is_decimal(content):
@@ -399,7 +399,7 @@ def _declared(kind: Any, column: str | None) -> Declared:
     return Declared("text" if read == "text" else "numbers", name, column)
 
 
-def column_of(array: Any, column: str | None = None) -> Column:
+def arrow_records(array: Any, column: str | None = None) -> Column:
     """Return the records of one Arrow array (not a chunked one)."""
     pa = import_arrow("An Arrow column")
     kind = arrow_kind(array.type, column)
@@ -439,10 +439,10 @@ def key_kind(kind: Any, role: str) -> None:
     types = import_arrow("An Arrow column").types
     content = kind.value_type if types.is_dictionary(kind) else kind
     if types.is_nested(content):
-        raise unfit(f"{role} of type {kind}", "Name a column of numbers, texts or times")
+        raise unsupported_type(f"{role} of type {kind}", "Name a column of numbers, texts or times")
 
 
-def keys_of(array: Any) -> Keys:
+def arrow_keys(array: Any) -> Keys:
     """Return the keys of one Arrow array (not a chunked one)."""
     pa = import_arrow("An Arrow column")
     types = pa.types
@@ -487,8 +487,10 @@ def stream_of_arrow(
 
     def run(start: int, size: int, chunk: Any) -> ReadRows:
         def read(progress: Progress) -> Iterator[RowPart]:
-            records = column_of(chunk.slice(start - base, size))
-            keys = [None if one is None else keys_of(_joined(one.slice(start, size))) for one in (unit, order, group)]
+            records = arrow_records(chunk.slice(start - base, size))
+            keys = [
+                None if one is None else arrow_keys(_joined(one.slice(start, size))) for one in (unit, order, group)
+            ]
             progress(size)
             yield RowPart(records, *keys)
 
@@ -500,7 +502,7 @@ def stream_of_arrow(
         for first in range(0, len(chunk), SLICE):
             runs.append(run(offset + first, min(SLICE, len(chunk) - first), chunk))
         offset += len(chunk)
-    return RowStream(runs, column_of(pa.nulls(0, values.type), column), rows=len(values))
+    return RowStream(runs, arrow_records(pa.nulls(0, values.type), column), rows=len(values))
 
 
 def _joined(column: Any) -> Any:
@@ -517,7 +519,7 @@ def from_array(values: npt.NDArray[Any], column: str | None = None, kind: Declar
         raise InvalidData(f"The data are an array of {values.ndim} dimensions. Pass one dimension: one entry a record.")
     letter = values.dtype.kind
     if letter not in "biufOUST":
-        raise unfit(f"dtype {values.dtype}", column=column)
+        raise unsupported_type(f"dtype {values.dtype}", column=column)
     declared = kind or _declared_by_numpy(values.dtype, column)
     if isinstance(values, np.ma.MaskedArray):
         return _from_masked(values, declared)
@@ -569,7 +571,7 @@ def from_pandas(values: Any, column: str | None = None) -> Column | StreamRecord
     if isinstance(dtype, np.dtype):
         return from_array(values.to_numpy(), column)
     if kind in "mMc" or type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
-        raise unfit(f"dtype {dtype}", column=column)
+        raise unsupported_type(f"dtype {dtype}", column=column)
     array = getattr(values, "array", values)
     if _arrow_backed(dtype):
         return StreamRecords(stream_of_arrow(_chunked(array.__arrow_array__()), column=column))
@@ -591,7 +593,7 @@ def _declared_by_categories(dtype: Any, column: str | None) -> Declared:
     """Return what the type of the categories declares. Which categories there are depends on records."""
     name = f"category of {dtype}"
     if getattr(dtype, "kind", "O") in "mMc":
-        raise unfit(f"dtype {name}", column=column)
+        raise unsupported_type(f"dtype {name}", column=column)
     if str(dtype).startswith("str") or str(dtype) == "object":
         return Declared("text", name, column)  # pandas before version 3 keeps texts as objects
     found = _declared_by_numpy(dtype, column) if hasattr(dtype, "kind") else Declared(column=column)
@@ -613,7 +615,7 @@ def from_polars(values: Any, column: str | None = None) -> Column:
         raise InvalidData(f"The data are a polars {type(values).__name__}. Pass one column: a Series.")
     dtype, name = values.dtype, str(values.dtype)
     if dtype.is_temporal() or dtype.is_nested():
-        raise unfit(f"type {name}", column=column)
+        raise unsupported_type(f"type {name}", column=column)
     if name == "Boolean" or (dtype.is_numeric() and not dtype.is_decimal()):
         if values.null_count() or name == "Boolean" or name.endswith("128"):
             values = values.cast(sys.modules["polars"].Float64)
@@ -627,7 +629,7 @@ def from_polars(values: Any, column: str | None = None) -> Column:
     return SequenceRecords(values.to_list(), declared)
 
 
-def column_keys(values: Any) -> Keys:
+def frame_keys(values: Any) -> Keys:
     """Return the keys of a pandas or polars column, without rounding any."""
     library = type(values).__module__.partition(".")[0]
     if library == "pandas":
@@ -636,9 +638,9 @@ def column_keys(values: Any) -> Keys:
             return keys_of_array(values.to_numpy())
         if _arrow_backed(dtype):
             found = _chunked(values.array.__arrow_array__()).combine_chunks()
-            return keys_of(found.chunk(0) if hasattr(found, "chunks") else found)
+            return arrow_keys(found.chunk(0) if hasattr(found, "chunks") else found)
         if type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
-            raise unfit(f"a key column of dtype {dtype}", "Name a column of numbers, texts or times")
+            raise unsupported_type(f"a key column of dtype {dtype}", "Name a column of numbers, texts or times")
         if type(dtype).__name__ == "DatetimeTZDtype":
             return replace(keys_of_array(values.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()), zone=UTC)
         if getattr(dtype, "kind", "O") in "iu":  # nullable integers, which a conversion to floats would round
@@ -650,7 +652,7 @@ def column_keys(values: Any) -> Keys:
         return keys_of_objects(values.astype(object).tolist())
     dtype = values.dtype
     if dtype.is_nested():
-        raise unfit(f"a key column of type {dtype}", "Name a column of numbers, texts or times")
+        raise unsupported_type(f"a key column of type {dtype}", "Name a column of numbers, texts or times")
     if (dtype.is_integer() or dtype.is_temporal()) and not str(dtype).endswith("128"):
         whole = values.to_physical() if dtype.is_temporal() else values
         missing = values.is_null().to_numpy() if values.null_count() else None

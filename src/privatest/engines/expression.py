@@ -1,9 +1,10 @@
-"""A score as an expression that a database evaluates: the same integer as NumPy's for every double, to the bit.
+"""A score as an expression that a database evaluates, to the same integer as NumPy for every double.
 
-Written once, for any language with comparisons, CASE, floor and arithmetic on doubles. No part of it can fail for one
-record: comparisons come first, and what they let through can neither overflow nor underflow (PostgreSQL raises on
-both) nor miss a cast. NaN is above all numbers in some databases and incomparable in others; ``x <= largest double``
-is false for it in all of them, and NULL makes every comparison unknown. Such records get the odd cell.
+It is written once, for any language with comparisons, CASE, floor and arithmetic on doubles. No part of it can fail for
+a record: comparisons come first, and the numbers that they let through neither overflow nor underflow (PostgreSQL
+raises an error for both), nor are they too large for a cast. NaN is above all numbers in some databases and
+incomparable in others, so comparisons with NaN are avoided: ``x <= largest double`` is false for it in all of them.
+NULL makes every comparison unknown. All such records get the odd cell.
 """
 
 from __future__ import annotations
@@ -22,64 +23,64 @@ from privatest.numbers import Integers
 from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
 
 LARGEST = float(np.finfo(np.float64).max)
-# From here on every double is a whole number, and casts to 64 bits may fail.
 ALL_WHOLE = 2.0**53
-# Up to this many steps a list of comparisons is quicker than arithmetic and a lookup.
+"""From here on every double is an integer, and a cast to 64 bits may fail."""
 FEW = 12
+"""Up to this many steps a list of comparisons is quicker than arithmetic and a lookup."""
 
 
 class Language(Protocol):
-    """What differs between Ibis and Spark. Expressions of both understand Python's operators."""
+    """The operations that differ between Ibis and Spark. Expressions of both understand Python's operators."""
 
     def number(self, value: float) -> Any:
-        """A double, to the bit."""
+        """Return a constant double, exactly."""
 
     def whole(self, value: int) -> Any:
-        """An integer."""
+        """Return a constant integer."""
 
     def case(self, arms: Sequence[tuple[Any, Any]], otherwise: Any) -> Any:
-        """The value of the first arm whose condition is true."""
+        """Return the value of the first arm whose condition is true."""
 
     def floor(self, x: Any) -> Any:
-        """The floor of a double of at most 2^53 in size, as an integer."""
+        """Return the floor of a double of size at most 2^53, as an integer."""
 
     def absolute(self, x: Any) -> Any:
-        """The absolute value of a double."""
+        """Return the absolute value of a double."""
 
     def pick(self, table: Sequence[int], index: Any) -> Any:
-        """The entry of a constant table at an index that counts from 0."""
+        """Return the entry of a constant table at an index, from 0 on."""
 
     def any_of(self, text: Any, labels: Sequence[str]) -> Any:
-        """Whether a text is one of these, code point by code point."""
+        """Return whether a text equals one of these, compared by code points."""
 
     def given(self, x: Any) -> Any:
-        """Whether it is not NULL."""
+        """Return whether x is not NULL."""
 
 
 def score_of_number(score: Score, x: Any, language: Language) -> Any:
-    """The score of a double x."""
+    """Return the score of a double x."""
     return _of_number(score.cells, score.table, score.line, x, language)
 
 
 def cell_of_number(cells: Cells, x: Any, language: Language) -> Any:
-    """The cell of a double x; ``cells.count`` if it makes no sense."""
+    """Return the cell of a double x; ``cells.count`` if x is odd."""
     return _of_number(cells, np.arange(cells.count + 1), (1, 0), x, language)
 
 
 def score_of_text(score: Score, x: Any, language: Language) -> Any:
-    """The score of a text x under labels."""
+    """Return the score of a text x among labels."""
     assert isinstance(score.cells, LabelCells)
     return _of_text(score.cells, score.table, x, language)
 
 
 def cell_of_text(cells: Cells, x: Any, language: Language) -> Any:
-    """The cell of a text x among labels."""
+    """Return the cell of a text x among labels."""
     assert isinstance(cells, LabelCells)
     return _of_text(cells, np.arange(cells.count + 1), x, language)
 
 
 class ClippedLine(NamedTuple):
-    """A score that is ``sign * cell + offset``, but constant up to the cell ``left`` and from the cell ``right`` on."""
+    """A score that is ``sign * cell + offset`` from cell ``left`` to cell ``right``, and constant below and above."""
 
     sign: int
     offset: int
@@ -88,7 +89,7 @@ class ClippedLine(NamedTuple):
 
 
 def clipped_line(cells: DyadicCells, table: Integers, line: tuple[int, int]) -> ClippedLine:
-    """The clipped line of a score whose ``line`` is (sign, offset).
+    """Return the clipped line of a score whose ``line`` is (sign, offset).
 
     >>> cells = DyadicCells(exponent=0, first=-3, size=7)
     >>> clipped_line(cells, np.array([-1, -1, -1, 0, 1, 2, 2, 0]), (1, -3))
@@ -101,7 +102,7 @@ def clipped_line(cells: DyadicCells, table: Integers, line: tuple[int, int]) -> 
 
 
 def few_steps(score: Score) -> bool:
-    """Whether the score is short as an expression: no lookup table in it."""
+    """Whether the expression of a score is short, without a lookup table."""
     if isinstance(score.cells, DyadicCells):
         return score.line is not None or _runs(score.table[:-1]) <= FEW
     return score.cells.count <= FEW
@@ -119,7 +120,7 @@ def _of_text(cells: LabelCells, table: Integers, x: Any, language: Language) -> 
 
 
 def _storable(label: str) -> bool:
-    """Whether any database's text can be this label: none has lone surrogates."""
+    """Whether a text in a database can be this label. Texts there have no lone surrogates."""
     return not any(0xD800 <= ord(letter) < 0xE000 for letter in label)
 
 
@@ -132,7 +133,7 @@ def _of_number(cells: Cells, table: Integers, line: tuple[int, int] | None, x: A
         return _integers(cells.first, cells.last, table, x, language)
     if isinstance(cells, LabelCells):
         return _labels(cells, table, x, language)
-    if cells.kind == "edges":  # of the goodness-of-fit tests, which engines do not know
+    if cells.kind == "edges":  # cells of goodness-of-fit tests, which engines may not import
         edges, low, high = cells.edges, cells.low, cells.high  # type: ignore[attr-defined]
         starts = [low, *(float(edge) for edge in edges)]
         return _steps(starts, high, table, x, language)
@@ -144,9 +145,18 @@ def _of_number(cells: Cells, table: Integers, line: tuple[int, int] | None, x: A
 def _segments(
     pieces: Sequence[tuple[float, Any]], top: float, odd: Any, x: Any, language: Language, *, before: Any = ()
 ) -> Any:
-    """Pieces of (start, value), each up to the next one's start, the last up to and including ``top``.
+    """Return the value of the piece that x lies in.
 
-    The middle ones are compared first: there the records are.
+    Args:
+        pieces: pairs of a start and a value. A piece ends where the next one starts, the last one at ``top``, which
+            belongs to it.
+        top: end of the last piece.
+        odd: the value of everything else.
+        x: the number.
+        language: the language of the expression.
+        before: conditions that come first, with their values.
+
+    With three pieces the middle one is compared first, because most records are there.
     """
     bottom, top = max(pieces[0][0], -LARGEST), min(top, LARGEST)
     arms = []
@@ -163,7 +173,7 @@ def _segments(
 
 
 def _steps(starts: Sequence[float], top: float, table: Integers, x: Any, language: Language) -> Any:
-    """Cell i reaches from starts[i] to the next start: a search tree of comparisons, equal neighbours pooled."""
+    """Return the entry of the cell of x, by a search tree; cell i reaches from starts[i] to the next start."""
     values = table[:-1]
     odd = language.whole(int(table[-1]))
     kept = [i for i in range(len(starts)) if i == 0 or values[i] != values[i - 1]]
@@ -192,7 +202,7 @@ def _dyadic(cells: DyadicCells, table: Integers, line: tuple[int, int] | None, x
     def value(cell: int) -> Any:
         return language.whole(int(values[cell]))
 
-    # Scaling down, what is tiny underflows to zero (and a negative one then lies in the cell of 0).
+    # Scaled down, a tiny number underflows to zero, and a negative one then lies in the cell of 0.
     tiny = math.ldexp(1.0, -1075 - cells.exponent) if cells.exponent < 0 else 0.0
     before = []
     if tiny and cells.low <= tiny and -tiny <= cells.high:
@@ -216,7 +226,7 @@ def _dyadic(cells: DyadicCells, table: Integers, line: tuple[int, int] | None, x
 
 
 def _edge(cells: DyadicCells, cell: int) -> float:
-    """Where a cell starts; exact, or infinite where no number is as large."""
+    """Return where a cell starts; infinite if no double is as large."""
     try:
         return math.ldexp(float(cells.first + cell), -cells.exponent)
     except OverflowError:
@@ -224,9 +234,9 @@ def _edge(cells: DyadicCells, cell: int) -> float:
 
 
 def _bounded(cells: BoundedCells, table: Integers, x: Any, language: Language) -> Any:
-    """The arithmetic of ``BoundedCells.index`` where it cannot overflow, and the outermost cells beyond."""
+    """Return the entry of a bounded cell: ``BoundedCells.index`` where that cannot overflow, else an outermost cell."""
     half = 1 << cells.exponent
-    # Beyond, t differs from 1 by 2^-40, less than a cell; before, t is below 1 in doubles too.
+    # Beyond ``reach`` t differs from 1 by less than 2^-40, less than a cell; within it the double t is below 1.
     reach = cells.scale * 2.0**40
     if not (max(reach, abs(cells.centre)) < LARGEST / 8 and reach > 8 * math.ulp(cells.centre)):
         raise InvalidInput(
@@ -254,14 +264,14 @@ def _bounded(cells: BoundedCells, table: Integers, x: Any, language: Language) -
 
 
 def _underflow(scale: float) -> float:
-    """The largest double that divided by ``scale`` gives zero: at most scale 2^-1075."""
+    """Return the largest double that gives zero when it is divided by ``scale``; it is at most scale 2^-1075."""
     exact = Fraction(scale) / 2**1075
     near = float(exact)
     return near if near <= exact else math.nextafter(near, 0.0)
 
 
 def _integers(first: Integers, last: int, table: Integers, x: Any, language: Language) -> Any:
-    """Runs of whole numbers. Numbers from 2^53 on are whole, and too large for a cast."""
+    """Return the entry of a cell of integers. Doubles from 2^53 on are integers, and too large for a cast."""
     starts = [float(k) for k in first]
     top, odd = float(last), language.whole(int(table[-1]))
     if len(starts) > FEW and np.all(np.diff(first[1:]) == 1) and abs(starts[1]) < 2**52 and abs(starts[-1]) < 2**52:
@@ -280,7 +290,7 @@ def _integers(first: Integers, last: int, table: Integers, x: Any, language: Lan
 
 
 def _lookup(table: Integers, index: Any, language: Language) -> Any:
-    """The table's entry; the index itself where the table says no more."""
+    """Return the table's entry; the index itself if each entry is its index."""
     if np.array_equal(table, np.arange(len(table))):
         return index
     return language.pick(table.tolist(), index)
@@ -310,5 +320,5 @@ def _equal(found: Sequence[tuple[float, int]], odd: Any, x: Any, language: Langu
 
 
 def _runs(values: Integers) -> int:
-    """Number of runs of equal entries."""
+    """Return the number of runs of equal entries."""
     return 1 + int(np.count_nonzero(np.diff(values)))

@@ -1,17 +1,17 @@
-"""Records in Parquet, Feather and CSV files: structure is read when they are opened, rows when they are summed.
+"""Records in Parquet, Feather and CSV files. Opening a file reads its structure; rows are read when they are summed.
 
-Of Parquet files the footers say what there is, and row groups are read in parallel, the needed columns only. Of Feather
-and Arrow files record batches are read one at a time. No error about a file quotes anything that is in it.
+Parquet footers give the structure, and row groups are read in parallel, only the columns that are needed. Feather and
+Arrow files are read one record batch at a time. No error about a file quotes anything in it.
 
-Fields of CSV files, and lines that are a field each, are bytes without a type: the score says whether they are to be
-numbers or texts, so that no record decides how another one is read. One rule reads numbers: white space around them
-apart, ``[+-]digits[.digits][e[+-]digits]`` in ASCII, or ``true`` and ``false`` in any case. Everything else is odd.
+Fields of CSV files, and lines that are one field each, are bytes without a type. The score says whether they are
+numbers or texts, so that no record decides how another one is read. One rule reads numbers: apart from white space
+around them, ``[+-]digits[.digits][e[+-]digits]`` in ASCII, or ``true`` and ``false`` in any case. All else is odd.
 
-Past the first line, which names the columns, any bytes are rows, and none of them makes the reading fail: whether it
-fails would tell of a record. A row with too few or too many fields is one odd record at its place. Arrow parses the
-rows. It stops at a row longer than its block (such as a quote that is never closed makes of all rows that follow) and
-fails at bytes that are no UTF-8. So it reads through :class:`Utf8`, which replaces such bytes, and where it stops,
-:func:`csv_rows` reads on by the same rules, slowly.
+After the first line, which names the columns, any bytes are rows. They never make the reading fail, because a failure
+would tell of a record. A row with too few or too many fields is one odd record in its place. Arrow parses the rows. It
+fails at bytes that are not UTF-8, so it reads through :class:`Utf8`, which replaces them. It stops at a row longer than
+its block, such as an unclosed quote makes of all rows that follow; then :func:`csv_rows` goes on by the same rules, but
+slowly.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from privatest.engines.arrays import (
     ReadRows,
     RowPart,
     RowStream,
+    arrow_keys,
     arrow_kind,
+    arrow_records,
     as_numpy,
-    column_of,
     import_arrow,
     key_kind,
-    keys_of,
 )
 from privatest.engines.keys import DECIMAL, ColumnNames, Keys, Selection
-from privatest.engines.records import Column, Records, changed, each_guarded, guarded
-from privatest.engines.units import records_of
+from privatest.engines.records import Column, Records, changed_data_error, each_guarded, guarded
+from privatest.engines.units import records_of_rows
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.numbers import suggestion
 from privatest.scores import Cells, LabelCells
@@ -61,7 +61,7 @@ ENDINGS = ", ".join(ending for endings in FORMATS.values() for ending in endings
 
 
 def as_paths(source: Any) -> list[str] | None:
-    """The paths that a source names, or None if it names no files. Texts in a list are labels, not paths."""
+    """Return the paths that a source names, None if it names no files. Texts in a list are labels, not paths."""
     if isinstance(source, os.PathLike):
         named = os.fspath(source)
         return [os.fsdecode(named)]
@@ -72,12 +72,12 @@ def as_paths(source: Any) -> list[str] | None:
     looks_like_one = format_of(source) is not None or source.endswith("/") or ("/" in source and glob.has_magic(source))
     try:
         return [source] if looks_like_one or os.path.exists(source) else None
-    except ValueError:  # a null character: no path
+    except ValueError:  # a null character, which no path has
         return None
 
 
 def check_no_paths(records: Iterable[Any]) -> None:
-    """Raise InvalidData if all records are names of files that exist: they were meant as sources, not as labels."""
+    """Raise InvalidData if all records are names of files that exist, because these were meant as paths."""
 
     def names_a_file(one: Any) -> bool:
         if issubclass(type(one), os.PathLike):
@@ -97,7 +97,7 @@ def check_no_paths(records: Iterable[Any]) -> None:
 
 
 def files_of(paths: Sequence[str]) -> tuple[str, list[str]]:
-    """The format of the files that the paths, globs and folders name, and all of them, each in order of name."""
+    """Return the format and the names of all files that the paths, globs and folders name, sorted within each."""
     found: list[str] = []
     for path in paths:
         found += _files_of_one(path)
@@ -113,7 +113,7 @@ def files_of(paths: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _check_once(files: Sequence[str]) -> None:
-    """Refuse a file that is reached twice, by links, repeated paths or patterns: its records would count twice."""
+    """Raise InvalidData for a file that is named twice, by links, paths or patterns: its records would count twice."""
     known: dict[Any, str] = {}
     for path in files:
         one = file_identity(path)
@@ -127,7 +127,7 @@ def _check_once(files: Sequence[str]) -> None:
 
 
 def file_identity(path: str) -> tuple[int, int] | str:
-    """An identity of the file, the same for all links to it; a path that leads nowhere is identified by its name."""
+    """Return what identifies a file, the same for all links to it; the path itself if there is no file."""
     try:
         found = os.stat(path)
     except OSError:
@@ -164,7 +164,7 @@ def _files_of_one(path: str) -> list[str]:
 
 
 def _walk(folder: str) -> list[str]:
-    """All files below a folder; hidden ones and those that writers leave beside the data are not data."""
+    """Return all files below a folder but hidden ones and those that writers put beside the data (``_SUCCESS``)."""
     found = []
     for path in Path(folder).rglob("*"):
         names = path.relative_to(folder).parts
@@ -173,16 +173,16 @@ def _walk(folder: str) -> list[str]:
     return found
 
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-def structure(path: str, form: str, ask: Callable[[], Answer]) -> Answer:
-    """Return what ``ask`` says about a file's structure; whatever it raises becomes one sentence about the file."""
-    return guarded(lambda error: _problem(path, form, error), ask)
+def structure(path: str, form: str, read: Callable[[], Result]) -> Result:
+    """Return what ``read`` returns about a file's structure; an error of a library becomes one about the file."""
+    return guarded(lambda error: _problem(path, form, error), read)
 
 
-def rows(path: str, form: str, parts: Iterator[Answer]) -> Iterator[Answer]:
-    """Yield the parts of a file. What its reader raises, and may quote a record, becomes a sentence about the file."""
+def rows(path: str, form: str, parts: Iterator[Result]) -> Iterator[Result]:
+    """Yield the parts of a file; an error of its reader, which may quote a record, becomes one about the file."""
     return each_guarded(lambda error: _problem(path, form, error), lambda: parts)
 
 
@@ -196,16 +196,16 @@ def _problem(path: str, form: str, error: BaseException) -> str:
 
 
 def row_part(batch: Any, wanted: ColumnNames) -> RowPart:
-    """The rows of an Arrow batch."""
-    keys = [None if name is None else keys_of(batch.column(name)) for name in wanted[1:]]
-    return RowPart(column_of(batch.column(wanted.record)), *keys)
+    """Return the rows of an Arrow batch."""
+    keys = [None if name is None else arrow_keys(batch.column(name)) for name in wanted[1:]]
+    return RowPart(arrow_records(batch.column(wanted.record)), *keys)
 
 
 def same_columns(selection: Selection, schemas: Sequence[tuple[str, Any]]) -> ColumnNames:
-    """The columns to read. Raises InvalidData where two files have columns of other types; see ``selection.of``.
+    """Return the columns to read. Raises InvalidData if they are of different types in two files; see ``Selection.of``.
 
     Args:
-        selection: what the user named.
+        selection: the columns that the user named.
         schemas: each file and its Arrow schema.
     """
     first, known = schemas[0]
@@ -218,7 +218,7 @@ def same_columns(selection: Selection, schemas: Sequence[tuple[str, Any]]) -> Co
         replace(selection, column=wanted.record).of(schema.names, repr(path))
         for name in wanted.distinct():
             ours, theirs = known.field(name).type, schema.field(name).type
-            # Numbers of several widths are read alike; keys are compared, and must be of one type.
+            # Numbers of different widths are read alike, but keys are compared and must be of one type.
             alike = name not in wanted[1:] and arrow_kind(ours) == arrow_kind(theirs)
             if ours != theirs and not alike:
                 raise InvalidData(
@@ -229,9 +229,9 @@ def same_columns(selection: Selection, schemas: Sequence[tuple[str, Any]]) -> Co
 
 
 def progress_bar(files: Sequence[str]) -> Callable[[], AbstractContextManager[Progress]]:
-    """A bar of the bytes read, on the terminal's stderr while the files are read; nothing where that is no terminal.
+    """Return a progress bar of the bytes read, on standard error; one that shows nothing if that is not a terminal.
 
-    Of bytes, never of rows: a test may hide how many people are in the data, and how large its files are it does not.
+    It counts bytes and never rows: the number of people in the data may be secret, the size of the files is not.
     """
 
     @contextmanager
@@ -251,26 +251,27 @@ def progress_bar(files: Sequence[str]) -> Callable[[], AbstractContextManager[Pr
 
 
 def file_size(path: str) -> int:
-    """Size of a file in bytes; 0 if it is gone."""
+    """Return the size of a file in bytes; 0 if there is no file."""
     try:
         return os.path.getsize(path)
     except OSError:
         return 0
 
 
-# A longer field (1 MiB) is read as a missing one, by Arrow and by csv_rows.
 LONGEST = 1 << 20
+"""A field of more bytes than this is read as a missing one."""
 Row = list[bytes | None]
 _QUOTE, _RETURN, _NEWLINE = b'"\r\n'
 _START, _PLAIN, _QUOTED, _AFTER_QUOTE = range(4)
 
 
 class Utf8:
-    """A file whose bytes are UTF-8, without a byte order mark.
+    """Reads a file as UTF-8 without a byte order mark.
 
-    A byte b that is not part of UTF-8 is replaced by the character U+10FF00 + b, of the last private plane: the field
-    is no number and no label, and two units that differ in such bytes stay two. Where the file ends with a delimiter, a
-    newline is added: without it Arrow takes the last, empty field for quoted if the one before it is.
+    A byte b that is not part of UTF-8 is replaced by the character U+10FF00 + b, of the last private plane. The field
+    is then neither a number nor a label, and two units that differ in such bytes stay two. If the file ends with a
+    delimiter, a newline is added: otherwise Arrow takes the last field, which is empty, for quoted if the one before it
+    is.
     """
 
     def __init__(self, raw: Any, delimiter: str) -> None:
@@ -278,13 +279,13 @@ class Utf8:
         self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         self._first, self._ended = True, False
         self._last = b""  # the last byte so far
-        self._held = b""  # repaired, and not read yet
+        self._held = b""  # read and converted, but not handed out yet
 
     def read(self, size: int) -> bytes:
-        """Return the next ``size`` bytes: fewer at the end, and not to cut a carriage return from its newline.
+        """Return the next bytes, at most ``size``. A carriage return is not cut off from its newline.
 
-        Arrow drops a newline at the start of a block after such a cut, in quotes too, and takes a block of nothing else
-        for the end of the file.
+        Arrow drops a newline at the start of a block after such a cut, within quotes too, and takes a block that is
+        only a newline for the end of the file.
         """
         self._fill(size)
         if size > 1 and self._held[size - 1 : size] == b"\r":
@@ -294,7 +295,7 @@ class Utf8:
         return taken
 
     def put_back(self, data: bytes) -> None:
-        """Let these bytes be read again, before all others."""
+        """Make these bytes the next ones to be read."""
         self._held = data + self._held
 
     def readable(self) -> bool:
@@ -312,7 +313,7 @@ class Utf8:
         block: bytes = self._raw.read(size)
         self._ended = not block
         if not block.isascii() or self._decoder.getstate()[0]:
-            # A bad byte b becomes U+DC00 + b first, in bytes ED B2 or ED B3 and one more, which no text has.
+            # First a bad byte b becomes U+DC00 + b, whose bytes ED B2 or ED B3 and one more occur in no text.
             block = self._decoder.decode(block, self._ended).encode("utf-8", "surrogatepass")
             block = block.replace(b"\xed\xb2", b"\xf4\x8f\xbe").replace(b"\xed\xb3", b"\xf4\x8f\xbf")
         if self._first and block:
@@ -324,14 +325,16 @@ class Utf8:
 def csv_rows(
     blocks: Iterable[bytes], delimiter: str, wanted: Collection[int] | None = None, width: int | None = None
 ) -> Iterator[Row]:
-    """The rows by Arrow's rules, an empty line as ``[]``. Any bytes have rows.
+    """Yield the rows of a CSV text by Arrow's rules, an empty line as ``[]``. Any bytes are rows.
 
-    A quote opens a field only at its start; it is closed by a quote that is not doubled, or by the end of the file.
-    Rows end at a newline, a carriage return, or both.
+    A quote opens a field only at the field's start. It is closed by a quote that is not doubled, or by the end of the
+    file. Rows end with a newline, a carriage return, or both.
 
     Args:
-        wanted: the fields to keep, all if left out; others may be None, as is an empty field without quotes.
-        width: of a row with more fields only one more than these is given.
+        blocks: the bytes of the text, in pieces.
+        delimiter: what separates fields.
+        wanted: positions of the fields to keep; None: all. The others may be None, as an empty field without quotes is.
+        width: number of fields that matter. A longer row is given with one field more than these.
     """
     comma = delimiter.encode()
     border = re.compile(b"[%b\r\n]" % comma)
@@ -342,7 +345,7 @@ def csv_rows(
         at = 0
         while at < len(block):
             if mode == _START and not row and not after_return:
-                # Most rows are plain lines.
+                # The usual case: a line without quotes.
                 stop = block.find(b"\n", at, at + LONGEST)
                 line = block[at : max(stop, at)].removesuffix(b"\r")
                 if stop >= 0 and _QUOTE not in line and _RETURN not in line:
@@ -350,7 +353,7 @@ def csv_rows(
                     at = stop + 1
                     continue
             if mode == _START and width is not None and len(row) > width and block[at] != _QUOTE:
-                # Fields too many, of which none is kept: on to where the row ends or a quote opens one.
+                # There are too many fields, and none of these is kept. Skip to the row's end or to a quote.
                 found = resumed.search(block, at)
                 at = found.start() if found else len(block)
                 ended = found is not None and block[at] != _QUOTE
@@ -388,7 +391,7 @@ def csv_rows(
 
 
 class _Field:
-    """The bytes of one field, as long as they are wanted and few."""
+    """Collects the bytes of one field if it is wanted and not too long."""
 
     def __init__(self, wanted: bool) -> None:
         self.quoted, self._wanted, self._size, self._bytes = False, wanted, 0, bytearray()
@@ -405,8 +408,8 @@ class _Field:
         return bytes(self._bytes) if self._wanted and self._size <= LONGEST and not self.empty() else None
 
 
-# What Arrow reads in bulk and no field can fail at: a short ordinary number.
 ORDINARY = r"^-?[0-9]{1,30}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,2})?$"
+"""Pattern of numbers that Arrow converts without failing."""
 TRUTHS = {b"true": 1.0, b"false": 0.0}
 
 
@@ -431,16 +434,16 @@ class FieldRecords(Column):
         return FieldRecords(self.values[first:last])
 
     def encoded(self) -> tuple[npt.NDArray[np.int64], list[bytes]]:
-        """Each field as its position among the distinct ones, -1 for a missing one; and the distinct fields."""
+        """Return each field's position among the distinct fields, -1 for a missing one; and the distinct fields."""
         encoded = self.values.dictionary_encode()
         codes = encoded.indices.cast(import_arrow("A CSV file").int64())
         return as_numpy(codes, -1), encoded.dictionary.to_pylist()
 
     def numbers(self) -> ArrayRecords:
-        """The fields as numbers; NaN for a field that is none."""
+        """Return the fields as numbers; NaN for a field that is not a number."""
         pa = import_arrow("A CSV file")
         try:
-            # All of them numbers: what Arrow accepts, the rule accepts, but for nan and inf, which are odd either way.
+            # If Arrow converts all of them, they are numbers by our rule too, or nan and inf, which are odd anyway.
             found = self.values.cast(pa.string()).cast(pa.float64())
         except pa.ArrowInvalid:
             return ArrayRecords(self._one_by_one())
@@ -460,19 +463,19 @@ class FieldRecords(Column):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LineFields:
-    """Lines that are a field each, None for an empty one: the result of :func:`read_lines`."""
+    """Lines of one field each, None for an empty line. :func:`read_lines` returns it."""
 
     fields: Sequence[bytes | None]
 
     def __repr__(self) -> str:
-        return f"<{len(self.fields)} lines>"  # what logs and debuggers keep shows no record
+        return f"<{len(self.fields)} lines>"  # logs and debuggers must not show records
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CsvLines:
-    """A text of comma-separated fields that is no file, such as standard input; its first line names the columns.
+    """A table of comma-separated fields that is not a file, such as standard input. Its first line names the columns.
 
-    Read by the rules of CSV files: a row with too few or too many fields is one missing record.
+    The rules are those of CSV files: a row with too few or too many fields is one missing record.
     """
 
     names: tuple[str, ...]
@@ -480,7 +483,7 @@ class CsvLines:
 
     @classmethod
     def of(cls, blocks: Iterable[bytes]) -> CsvLines:
-        """The fields of a text that comes in pieces."""
+        """Read a table that comes in pieces."""
         rows = csv_rows(blocks, ",")
         names = tuple((name or b"").decode(errors="replace") for name in next(rows, []))
         odd: Row = [None] * len(names)
@@ -489,11 +492,11 @@ class CsvLines:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """Names of the columns."""
         return self.names
 
     def __getitem__(self, name: str) -> LineFields:
-        """The fields of one column."""
+        """Return the fields of one column."""
         place = self.names.index(name)
         return LineFields([row[place] for row in self.rows])
 
@@ -502,21 +505,22 @@ class CsvLines:
 
 
 def line_keys(lines: LineFields) -> Keys:
-    """Fields as keys: their exact bytes."""
+    """Return fields as keys, byte by byte."""
     known: dict[bytes, int] = {}
     codes = [-1 if field is None else known.setdefault(field, len(known)) for field in lines.fields]
     found = np.array(codes, dtype=np.int64)
-    return Keys(np.maximum(found, 0), found >= 0, list(known), loose=True)
+    return Keys(np.maximum(found, 0), found >= 0, list(known), untyped=True)
 
 
 def read_lines(lines: Iterable[bytes | str], *, table: bool = False) -> LineFields | CsvLines:
-    """Return lines as a source of records: each line is one record, read by the rules of a field of a CSV file.
+    """Return lines as a source of records: each line is one record, read like a field of a CSV file.
 
-    Ends of lines are left off, and quotes around a field. A line that makes no sense is an odd record, no error.
+    Ends of lines, and quotes around a field, are removed. A line that makes no sense is an odd record, not an error.
 
     Args:
         lines: texts or bytes, such as an open file.
-        table: whether they are a table: fields separated by commas, the names of the columns in the first line.
+        table: whether the lines are a table: fields separated by commas, with the names of the columns in the first
+            line.
 
     >>> import privatest as pt
     >>> pt.count_records(pt.read_lines(["3", " 0.5", "often", ""]))
@@ -527,26 +531,26 @@ def read_lines(lines: Iterable[bytes | str], *, table: bool = False) -> LineFiel
     except TypeError:
         raise InvalidData(f"lines={shown(lines)} must be lines of text, such as a list or an open file.") from None
     if table:
-        return CsvLines.of(_raw(line).removesuffix(b"\n") + b"\n" for line in found)
-    return LineFields([_field(line) for line in found])
+        return CsvLines.of(_line_bytes(line).removesuffix(b"\n") + b"\n" for line in found)
+    return LineFields([_line_field(line) for line in found])
 
 
-def _raw(line: bytes | str) -> bytes:
+def _line_bytes(line: bytes | str) -> bytes:
     if not isinstance(line, (bytes, str)):
         raise InvalidData(f"A line is a {type(line).__name__}, not text. Pass numbers as they are, without read_lines.")
     return line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
 
 
-def _field(line: bytes | str) -> bytes | None:
-    raw = _raw(line).removesuffix(b"\n").removesuffix(b"\r")
+def _line_field(line: bytes | str) -> bytes | None:
+    raw = _line_bytes(line).removesuffix(b"\n").removesuffix(b"\r")
     if raw.startswith(b'"'):
-        return next(csv_rows([raw], "\n"))[0]  # a line holds no newline, so that it has one field
+        return next(csv_rows([raw], "\n"))[0]  # a line holds no newline, so it is one field
     return raw if 0 < len(raw) <= LONGEST else None
 
 
 @dataclass(frozen=True, eq=False)
 class LineRecords(Column):
-    """Fields as records, without Arrow: the same cells as those of :class:`FieldRecords`."""
+    """Lines as records, without Arrow. Their cells are those of :class:`FieldRecords`."""
 
     values: Sequence[bytes | None] = field(repr=False)
 
@@ -568,7 +572,7 @@ def _reads_texts(cells: Cells) -> TypeGuard[LabelCells]:
 
 
 def field_number(field: bytes | None) -> float:
-    """The number that a field is written as; NaN, which is odd, for anything else.
+    """Return the number that a field is written as; NaN, which is odd, for anything else.
 
     >>> field_number(b" 1.5e3"), field_number(b"TRUE"), field_number(b"1_000"), field_number(b"")
     (1500.0, 1.0, nan, nan)
@@ -582,7 +586,7 @@ def field_number(field: bytes | None) -> float:
 
 
 def _label_cell(field: bytes | None, cells: LabelCells) -> int:
-    """The cell of the label that is exactly this text, or else of the label that is this number."""
+    """Return the cell of the label that is this text, or else of the label that is this number."""
     if field is None:
         return cells.count
     try:
@@ -596,24 +600,25 @@ def _label_cell(field: bytes | None, cells: LabelCells) -> int:
 
 
 def field_keys(values: Any) -> Keys:
-    """An Arrow array of fields as keys: their exact bytes."""
+    """Return an Arrow array of fields as keys, byte by byte."""
     codes, distinct = FieldRecords(values).encoded()
-    return Keys(np.maximum(codes, 0), codes >= 0, distinct, loose=True)
+    return Keys(np.maximum(codes, 0), codes >= 0, distinct, untyped=True)
 
 
-# Bytes that Arrow parses at once; it cannot parse a row that is longer. No first line may be longer either.
 BLOCK = 1 << 23
-# Bytes that csv_rows is given at once.
+"""Bytes that Arrow parses at once. It cannot parse a longer row, and the first line must not be longer."""
 BYTES = 1 << 16
-# Names of columns are shorter than this; so many rows are looked at to see whether the first line is one of them.
+"""Bytes that csv_rows gets at once."""
 LONGEST_NAME = 100
+"""The most characters of a column's name; a longer one is taken for a record."""
 LOOKED_AT = 100
-# Rows that are read one by one are handed on in this number.
+"""Number of rows that are compared with the first line, to see whether it is one of them."""
 ROWS = 1 << 14
+"""Number of rows in a part, where rows are read one by one."""
 
 
 def csv_stream(files: Sequence[str], selection: Selection, delimiter: str | None = None) -> RowStream:
-    """The rows of the files; only their first lines are read now."""
+    """Return the rows of CSV files. Only their first lines are read now."""
     pa = import_arrow("A CSV file")
     opened = [CsvFile(path, delimiter) for path in files]
     wanted = selection.of(opened[0].names, repr(files[0]), apart=False)
@@ -629,11 +634,11 @@ def csv_stream(files: Sequence[str], selection: Selection, delimiter: str | None
 
 
 class CsvFile:
-    """One CSV file, whose first line is read now; rows are read behind the same first line only.
+    """A CSV file. Its first line is read now; its rows are read later, if the first line is still the same.
 
     Attributes:
-        path: where it lies.
-        names: the names of its columns.
+        path: path of the file.
+        names: names of its columns.
     """
 
     def __init__(self, path: str, delimiter: str | None = None) -> None:
@@ -642,21 +647,21 @@ class CsvFile:
         self.names = structure(path, "CSV", self._read_names)
 
     def parts(self, wanted: ColumnNames, progress: Progress) -> Iterator[RowPart]:
-        """The rows of the wanted columns, some at a time, in order."""
+        """Yield the rows of the wanted columns, in order."""
         return rows(self.path, "CSV", self._parts(wanted, progress))
 
     def starts_with_a_row(self) -> bool:
-        """Whether the first line looks like a row rather than names.
+        """Whether the first line looks like a row rather than like names.
 
-        It does if a field of it is empty, is there twice, starts as a number or a date does, or is what one of the
-        first rows has in the same column.
+        It does if one of its fields is empty, occurs twice, starts as a number or a date does, or equals the field of
+        one of the first rows in the same column.
         """
         names = [name.strip() for name in self.names]
         odd = [
             not name or len(name) > LONGEST_NAME or name[0] in "0123456789+-." or not name.isprintable()
             for name in names
         ]
-        known = [not math.isnan(field_number(name.encode())) for name in names]  # also a truth, which is a number here
+        known = [not math.isnan(field_number(name.encode())) for name in names]  # true and false are numbers here
         if any(odd) or any(known) or len(set(names)) < len(names):
             return True
         with self._text() as (_, text):
@@ -669,7 +674,7 @@ class CsvFile:
 
     @contextmanager
     def _text(self) -> Iterator[tuple[Any, Utf8]]:
-        """The open file; and its text from the first byte on, decompressed as the file's name says."""
+        """Yield the open file and its text, decompressed if its name says that it is compressed."""
         import pyarrow as pa  # an extra
 
         plain = self.path.lower().endswith((".csv", ".tsv"))
@@ -685,7 +690,7 @@ class CsvFile:
         return names
 
     def _names_of(self, text: Utf8) -> list[str]:
-        """The fields of the first line, which can be read again."""
+        """Return the fields of the first line, and put the line back."""
         blocks: list[bytes] = []
 
         def taken() -> Iterator[bytes]:
@@ -712,53 +717,53 @@ class CsvFile:
             reported = max(place, reported)
 
     def _columns(self, names: Sequence[str]) -> Iterator[tuple[list[Any], int]]:
-        """Columns of some rows as Arrow arrays, and up to which byte the file was read for them."""
+        """Yield the columns of some rows as Arrow arrays, and the position in the file after them."""
         import pyarrow as pa  # an extra
 
         places, width, done = [self.names.index(name) for name in names], len(self.names), 0
         with self._text() as (raw, text):
             if self._names_of(text) != self.names:
-                raise changed(f"the first line of {self.path!r} is another one")
+                raise changed_data_error(f"the first line of {self.path!r} is another one")
             try:
                 for columns in _quick(text, self._delimiter, places, width):
                     done += len(columns[0])
                     yield columns, raw.tell()
                 return
             except pa.ArrowInvalid:
-                pass  # A row too long for Arrow: it and all after it are read one by one.
+                pass  # a row is too long for Arrow: it and all rows after it are read one by one
         with self._text() as (raw, text):
             for columns in _one_by_one(text, self._delimiter, places, width, done):
                 yield columns, raw.tell()
 
 
 def _blocks(text: Utf8, most: float = math.inf) -> Iterator[bytes]:
-    """The bytes of a text, at most so many of them, some at a time."""
+    """Yield the bytes of a text in pieces, ``most`` bytes at most."""
     while most > 0 and (block := text.read(int(min(most, BYTES)))):
         most -= len(block)
         yield block
 
 
 def _quick(text: Utf8, delimiter: str, places: Sequence[int], width: int) -> Iterator[list[Any]]:
-    """The columns of the rows after the header, some rows at a time, parsed by Arrow."""
+    """Yield the columns of the rows after the first line, parsed by Arrow."""
     import pyarrow as pa
     import pyarrow.csv
 
-    strange: deque[int] = deque()  # places of the rows that do not fit, in order
+    strange: deque[int] = deque()  # places of the rows with another number of fields, in order
 
     def skip(row: Any) -> str:
         strange.append(row.number - 1)
         return "skip"
 
-    # Columns by number: the names of those that are not read may repeat or be no text.
+    # Columns are called by number, because names of columns that are not read may repeat.
     names = [str(place) for place in range(width)]
     reader = pa.csv.open_csv(
         text,
-        # In one thread: only so are rows that do not fit reported with their places.
+        # With several threads Arrow does not report the places of invalid rows.
         read_options=pa.csv.ReadOptions(use_threads=False, block_size=BLOCK, column_names=names),
         parse_options=pa.csv.ParseOptions(
             delimiter=delimiter,
             newlines_in_values=True,
-            # Of a single column an empty line is a missing record.
+            # In a file of one column an empty line is a missing record.
             ignore_empty_lines=width > 1,
             invalid_row_handler=skip,
         ),
@@ -776,7 +781,7 @@ def _quick(text: Utf8, delimiter: str, places: Sequence[int], width: int) -> Ite
 
 
 def _with_strange(reader: Any, strange: deque[int]) -> Iterator[Any]:
-    """The rows of the reader after the header, with an odd one at the place of each row that does not fit."""
+    """Yield the rows after the first line, with an odd one in the place of each row that Arrow skipped."""
     import pyarrow as pa
 
     place = 0
@@ -812,7 +817,7 @@ def _nothing(schema: Any) -> Any:
 
 
 def _short(values: Any) -> Any:
-    """The fields, but those that are too long missing: so they are where rows are read one by one."""
+    """Return the fields, with missing ones in place of those that are too long."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -823,12 +828,12 @@ def _short(values: Any) -> Any:
 
 
 def _one_by_one(text: Utf8, delimiter: str, places: Sequence[int], width: int, done: int) -> Iterator[list[Any]]:
-    """The same columns as of :func:`_quick`, from row ``done`` on, in the memory of some rows however long they are."""
+    """Yield the same columns as :func:`_quick`, from row ``done`` on, with bounded memory however long rows are."""
     import pyarrow as pa
 
     every = csv_rows(_blocks(text), delimiter, set(places), width)
     records = (row for row in every if row or width == 1)
-    # Fields may be long: no more bytes than Arrow would parse at once, or else a single row.
+    # Fields may be long, so a part has no more bytes than Arrow parses at once, unless it is a single row.
     found: list[list[bytes | None]] = []
     held = 0
     for row in islice(records, 1 + done, None):
@@ -841,15 +846,16 @@ def _one_by_one(text: Utf8, delimiter: str, places: Sequence[int], width: int, d
         yield [pa.array(column, pa.binary()) for column in zip(*found, strict=True)]
 
 
-# Rows at a time; fewer where a record may be a long text.
 BATCH = 1 << 20
+"""Number of rows of a Parquet file that are read at a time."""
 TEXT_BATCH = 1 << 16
-# Bytes read ahead, so that a column of a row group need not be in memory whole.
+"""The same where a record may be a long text."""
 BUFFER = 1 << 20
+"""Bytes that are read ahead, so that not all of a row group's column is in memory."""
 
 
 def parquet_stream(files: Sequence[str], selection: Selection) -> RowStream:
-    """The rows of the files; only their footers are read now."""
+    """Return the rows of Parquet files. Only their footers are read now."""
     pa = import_arrow("A Parquet file")
     footers = [_footer(path) for path in files]
     wanted = same_columns(selection, [(path, schema) for path, (_, schema) in zip(files, footers, strict=True)])
@@ -859,23 +865,23 @@ def parquet_stream(files: Sequence[str], selection: Selection) -> RowStream:
         batch = BATCH if short else TEXT_BATCH
         runs += [_row_group(path, metadata, group, wanted, batch) for group in range(metadata.num_row_groups)]
     count = sum(metadata.num_rows for metadata, _ in footers)
-    sample = column_of(pa.nulls(0, footers[0][1].field(wanted.record).type), wanted.record)
+    sample = arrow_records(pa.nulls(0, footers[0][1].field(wanted.record).type), wanted.record)
     return RowStream(runs, sample, rows=count, bar=progress_bar(files))
 
 
 def _is_short(kind: Any) -> bool:
-    """Whether every value takes a few bytes."""
+    """Whether every value of an Arrow type takes a few bytes."""
     return bool(import_arrow("A Parquet file").types.is_primitive(kind))
 
 
 def _footer(path: str) -> tuple[Any, Any]:
     import pyarrow.parquet as pq
 
-    def ask() -> tuple[Any, Any]:
+    def read() -> tuple[Any, Any]:
         with pq.ParquetFile(path) as file:
             return file.metadata, file.schema_arrow
 
-    return structure(path, "Parquet", ask)
+    return structure(path, "Parquet", read)
 
 
 def _row_group(path: str, metadata: Any, group: int, wanted: ColumnNames, size: int) -> ReadRows:
@@ -891,10 +897,11 @@ def _row_group(path: str, metadata: Any, group: int, wanted: ColumnNames, size: 
 
 
 MAGIC = b"ARROW1"
+"""First bytes of an Arrow file whose batches can be read by number."""
 
 
 def feather_stream(files: Sequence[str], selection: Selection) -> RowStream:
-    """The rows of the files; only their schemas and the numbers of their batches are read now."""
+    """Return the rows of Feather files. Only their schemas and numbers of batches are read now."""
     pa = import_arrow("A Feather file")
     found = [_structure(path) for path in files]
     wanted = same_columns(selection, [(path, schema) for path, (schema, _) in zip(files, found, strict=True)])
@@ -905,13 +912,13 @@ def feather_stream(files: Sequence[str], selection: Selection) -> RowStream:
             runs.append(_streamed(path, wanted))
         else:
             runs += [_batch(path, number, batches, wanted, places) for number in range(batches)]
-    sample = column_of(pa.nulls(0, found[0][0].field(wanted.record).type), wanted.record)
+    sample = arrow_records(pa.nulls(0, found[0][0].field(wanted.record).type), wanted.record)
     return RowStream(runs, sample, bar=progress_bar(files))
 
 
 @contextmanager
 def _opened(path: str, places: Sequence[int] | None = None) -> Iterator[Any]:
-    """A reader of the file: with batches by number, or, for the streaming format, one after the other."""
+    """Yield a reader of the file: of batches by number or, in the streaming format, of one batch after the other."""
     import pyarrow as pa
 
     options = pa.ipc.IpcReadOptions(included_fields=list(places) if places else None, use_threads=False)
@@ -924,11 +931,11 @@ def _opened(path: str, places: Sequence[int] | None = None) -> Iterator[Any]:
 
 
 def _structure(path: str) -> tuple[Any, int | None]:
-    def ask() -> tuple[Any, int | None]:
+    def read() -> tuple[Any, int | None]:
         with _opened(path) as reader:
             return reader.schema, getattr(reader, "num_record_batches", None)
 
-    return structure(path, "Feather", ask)
+    return structure(path, "Feather", read)
 
 
 def _batch(path: str, number: int, batches: int, wanted: ColumnNames, places: Sequence[int]) -> ReadRows:
@@ -956,7 +963,7 @@ def _slices(batch: Any, wanted: ColumnNames) -> Iterator[RowPart]:
 
 
 def names_in(paths: Sequence[str]) -> list[str]:
-    """The names of the columns; see :func:`privatest.column_names`."""
+    """Return the names of the columns; see :func:`privatest.column_names`."""
     form, files = files_of(paths)
     import_arrow(f"A file of the format {form}")
     if form == "Parquet":
@@ -973,7 +980,7 @@ def names_in(paths: Sequence[str]) -> list[str]:
 
 
 def open_files(paths: Sequence[str], selection: Selection, delimiter: str | None = None) -> Records:
-    """The records of Parquet, CSV or Feather files, in order of the files' names."""
+    """Return the records of Parquet, CSV or Feather files, in the order of the files' names."""
     form, files = files_of(paths)
     if delimiter is not None and form != "CSV":
         raise InvalidInput(f"delimiter={delimiter!r} is about CSV files, and these are {form} files. Leave it out.")
@@ -982,4 +989,4 @@ def open_files(paths: Sequence[str], selection: Selection, delimiter: str | None
         stream = csv_stream(files, selection, delimiter)
     else:
         stream = (parquet_stream if form == "Parquet" else feather_stream)(files, selection)
-    return records_of(stream, selection.most, selection.order)
+    return records_of_rows(stream, selection.most, selection.order)

@@ -1,7 +1,7 @@
-"""Columns that are compared but never scored: whose a row is (unit), when it happened (order), which group it is of.
+"""Keys: the values of a unit, an order or a group, which say whose a row is, when it was made and in which group it is.
 
-:class:`Selection` is what the user names of a table. :class:`Keys` are the values of one such column, read exactly and
-without a detour over floats: two long identity numbers must not become one.
+Keys are compared but never scored. :class:`Selection` holds the columns that the user names. :class:`Keys` holds the
+values of one such column, read exactly and never as floats: two long identity numbers must not become one.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from privatest.numbers import Integers, suggestion
 
 Truths = npt.NDArray[np.bool_]
 
-# The time of day in a text of ISO form.
 CLOCK = re.compile(r"(?P<clock>[0-9]{2}:[0-9]{2}(:[0-9]{2})?)(?P<fraction>\.[0-9]*)?(?P<zone>Z|[+-][0-9:]+|)", re.ASCII)
-# A text that is a key is shown with this many characters at most.
+"""The time of day in a text of ISO form."""
 LONGEST = 200
-# An ordinary decimal number in text, as CSV files hold it.
+"""The most characters of a text that are released as a key."""
 DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
-# How programs write the doubles that are no decimal numbers.
+"""A decimal number as CSV files hold it."""
 NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+"""What programs write for NaN and infinity."""
 
 
 _YEAR, _MONTH, _DAY = "[0-9]{4}", "(0[1-9]|1[0-2])", "(0[1-9]|[12][0-9]|3[01])"
@@ -46,14 +46,14 @@ ISO = {
     "time T": f"{_YEAR}-{_MONTH}-{_DAY}T{_HOUR}",
     "time": f"{_YEAR}-{_MONTH}-{_DAY} {_HOUR}",
 }
-"""Patterns of the texts that sort as the times they stand for, as long as all of them are of one form."""
+"""Forms of texts that sort by time if all of them have one form."""
 ISO_ZONED = {"time T": ISO["time T"], "time": ISO["time"]}
-"""What may be followed by a time zone: the zone is then part of the form, and after Z the length is."""
+"""Forms that a time zone may follow. The zone is then part of the form, and after Z the length of the text is."""
 ZONE = "[+-][0-9]{2}(:?[0-9]{2})?"
 
 
 class ColumnNames(NamedTuple):
-    """The names of the columns to read, each of which the table has exactly once."""
+    """Names of the columns to read. The table has each of them exactly once."""
 
     record: str
     unit: str | None = None
@@ -61,20 +61,20 @@ class ColumnNames(NamedTuple):
     group: str | None = None
 
     def distinct(self) -> list[str]:
-        """Each of the names once."""
+        """Return every name once."""
         return list(dict.fromkeys(name for name in self if name is not None))
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What the user names of a table: columns, and how many rows of one unit count.
+    """The columns that the user names, and how many rows of one unit count.
 
     Attributes:
-        column: the column of the records; None stands for the only one that is not named otherwise.
-        unit: the column that says whose a row is; None makes every row a person of its own.
-        most: the most records that the rows of one unit count as; None exactly where there is no unit.
+        column: the column of the records; None: the only one that is not named otherwise.
+        unit: the column that says whose a row is; None: every row is a person of its own.
+        most: the most records that the rows of one unit count as; None exactly if there is no unit.
         order: the column that gives the order of the rows.
-        group: the column that parts the rows into groups.
+        group: the column that divides the rows into groups.
     """
 
     column: str | None = None
@@ -84,38 +84,39 @@ class Selection:
     group: str | None = None
 
     def by_word(self) -> dict[str, str]:
-        """The columns that were named, by the argument that named them."""
+        """Return the columns that the user named, by argument."""
         words = {"column": self.column, "unit": self.unit, "order": self.order, "group": self.group}
         return {word: name for word, name in words.items() if name is not None}
 
     def of(self, names: Sequence[str], where: str, *, apart: bool = True) -> ColumnNames:
-        """The columns of a table with these names. Raises InvalidData for a name that the table has not exactly once.
+        """Return the columns to read. Raises InvalidData for a name that the table does not have exactly once.
 
         Args:
-            names: the names of the table's columns.
-            where: what the table is called in messages.
-            apart: whether names are kept apart from rows. The names of a text file are its first line, which is a
-                record where somebody forgot to write them: no message may quote any of them.
+            names: names of the table's columns.
+            where: what messages call the table.
+            apart: whether the table keeps names apart from rows. A text file keeps them in its first line, which is a
+                record if somebody forgot to write the names, so then no message quotes any of them.
         """
         keys = [
-            None if name is None else _known(names, name, where, apart) for name in (self.unit, self.order, self.group)
+            None if name is None else _existing_column(names, name, where, apart)
+            for name in (self.unit, self.order, self.group)
         ]
         rest = [name for name in names if name not in keys]
         if self.column is None and len(rest) != 1:
             raise InvalidData(
                 f"{where[0].upper()}{where[1:]}: {len(rest)} columns. Say which one holds the records: column=..."
             )
-        record = rest[0] if self.column is None else _known(names, self.column, where, apart)
+        record = rest[0] if self.column is None else _existing_column(names, self.column, where, apart)
         for word, key in zip(("unit", "order", "group"), keys, strict=True):
             if key == record:
                 raise InvalidData(
-                    f"{word}={key!r} is the column of the records too. Whose a record is, when it was made and which "
-                    "group it is of must not depend on what it holds: name another column."
+                    f"{word}={key!r} is the column of the records too. Whose a record is, when it was made and in "
+                    "which group it is must not depend on what it holds: name another column."
                 )
         return ColumnNames(record, *keys)
 
 
-def _known(names: Sequence[str], name: Any, where: str, apart: bool) -> str:
+def _existing_column(names: Sequence[str], name: Any, where: str, apart: bool) -> str:
     times = list(names).count(str(name))
     if times == 0 and not apart:
         raise InvalidData(
@@ -131,39 +132,39 @@ def _known(names: Sequence[str], name: Any, where: str, apart: bool) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Keys:
-    """A column of keys.
+    """The keys of one column.
 
     Attributes:
-        values: 64-bit integers or floats; or, where ``distinct`` is given, positions in it.
+        values: 64-bit integers or floats; where ``distinct`` is given, positions in it.
         present: False where the key is missing (NULL, NaN).
         distinct: the keys that ``values`` points to, any hashable objects.
-        loose: the keys are text without a type (CSV), in which numbers sort as numbers.
-        times: NumPy's name of the type, such as "datetime64[us]", where the values are dates, times or spans; else "".
-        zone: what stands behind such a time where it is known to be of a time zone; else "".
+        untyped: whether the keys are fields of a text file, among which numbers sort as numbers.
+        times: NumPy's name of the type, such as "datetime64[us]", if the values are dates, times or durations; else "".
+        zone: the time zone that is written after such a time, if it is known; else "".
     """
 
     values: npt.NDArray[Any] = field(repr=False)
     present: Truths = field(repr=False)
     distinct: Sequence[Any] | None = field(default=None, repr=False)
-    loose: bool = False
+    untyped: bool = False
     times: str = ""
     zone: str = ""
 
     def at(self, rows: slice | Truths) -> Keys:
-        """The keys of some of the rows."""
+        """Return the keys of some of the rows."""
         return replace(self, values=self.values[rows], present=self.present[rows])
 
     def as_order(self) -> Keys:
         """The keys as places of an order: NaN is a missing one in a CSV file, too, as it is in a column of numbers."""
-        if not self.loose or self.distinct is None:
+        if not self.untyped or self.distinct is None:
             return self
-        numbers = [_loose_number(key) for key in self.distinct]
+        numbers = [_untyped_number(key) for key in self.distinct]
         missing = np.array([number is not None and number != number for number in numbers], dtype=np.bool_)
         return replace(self, present=self.present & ~missing[self.values]) if missing.any() else self
 
 
 def keys_of_array(values: npt.NDArray[Any], missing: Truths | None = None) -> Keys:
-    """The keys of a NumPy array of numbers, truths or times."""
+    """Return the keys of a NumPy array of numbers, booleans or times."""
     kind = values.dtype.kind
     whole: npt.NDArray[Any]
     if kind in "mM":
@@ -182,42 +183,41 @@ def keys_of_array(values: npt.NDArray[Any], missing: Truths | None = None) -> Ke
 
 
 def keys_of_objects(values: Iterable[Any]) -> Keys:
-    """The keys of Python objects; what cannot be a key (missing, NaN, not hashable) is missing."""
+    """Return the keys of Python objects. None, NaN and objects that are not hashable are missing keys."""
     distinct: dict[Any, int] = {}
-    found = [_place(distinct, value) for value in values]
-    codes = np.array(found, dtype=np.int64)
+
+    def position(value: Any) -> int:
+        try:
+            if value is None or value != value:
+                return -1
+            return distinct.setdefault(value, len(distinct))
+        except Exception:  # the object's own code may raise anything: that key is missing
+            return -1
+
+    codes = np.array([position(value) for value in values], dtype=np.int64)
     return Keys(np.maximum(codes, 0), codes >= 0, list(distinct))
 
 
-def _place(distinct: dict[Any, int], value: Any) -> int:
-    try:
-        if value is None or value != value:
-            return -1
-        return distinct.setdefault(value, len(distinct))
-    except Exception:  # a key's own code may raise anything: that key is missing
-        return -1
-
-
 def group_codes(keys: Keys, known: dict[str, int]) -> Integers:
-    """The group of each row as the number of its name in ``known``, which new names are added to; -1 for no group."""
+    """Return the number of each row's group in ``known``, to which new names are added; -1 for no group."""
     distinct, places = np.unique(keys.values[keys.present], return_inverse=True)
-    names = [_group_named(keys, value) for value in distinct]
+    names = [_name_of_group(keys, value) for value in distinct]
     codes = np.array([-1 if name is None else known.setdefault(name, len(known)) for name in names], dtype=np.int64)
     found = np.full(len(keys.values), -1, dtype=np.int64)
     found[keys.present] = codes[places.reshape(-1)]
     return found
 
 
-def _group_named(keys: Keys, value: Any) -> str | None:
+def _name_of_group(keys: Keys, value: Any) -> str | None:
     if keys.distinct is None:
-        return group_name(_stamp(keys, value) if keys.times else value.item())
-    return group_name(keys.distinct[int(value)], loose=keys.loose)
+        return group_name(_time_text(keys, value) if keys.times else value.item())
+    return group_name(keys.distinct[int(value)], untyped=keys.untyped)
 
 
-def group_name(key: Any, *, loose: bool = False) -> str | None:
-    """The name of a group: texts as they are, of CSV files without blanks around them; a blank one is no group.
+def group_name(key: Any, *, untyped: bool = False) -> str | None:
+    """Return the name of a group, None for no group. Only fields of CSV files lose the blanks around them.
 
-    >>> group_name("b "), group_name(b" b ", loose=True), group_name(b" ", loose=True)
+    >>> group_name("b "), group_name(b" b ", untyped=True), group_name(b" ", untyped=True)
     ('b ', 'b', None)
     >>> group_name(2.0), group_name(True)
     ('2', 'True')
@@ -226,23 +226,23 @@ def group_name(key: Any, *, loose: bool = False) -> str | None:
         if isinstance(key, bytes):
             key = key.decode("utf-8", "replace")
         if isinstance(key, str):
-            return (key.strip() or None) if loose else key
+            return (key.strip() or None) if untyped else key
         if isinstance(key, bool | np.bool_):
             return str(bool(key))
         plain = plain_key(key)
         return str(key if plain is None else plain)
-    except Exception:  # a key's own code may raise anything: its row is of no group
+    except Exception:  # the key's own code may raise anything: its row is in no group
         return None
 
 
 @dataclass(eq=False)
-class Coder:
-    """Units to 64-bit codes, one for each unit, over all parts of a source. Numbers are their own codes."""
+class UnitCodes:
+    """Gives each unit a 64-bit code, the same in all parts of a source. Numbers are their own codes."""
 
     known: dict[Any, int] = field(default_factory=dict, repr=False)
 
     def codes(self, keys: Keys) -> Integers:
-        """The codes of the keys that are present."""
+        """Return the codes of the keys that are present."""
         values = keys.values[keys.present]
         if keys.distinct is None:
             return np.asarray(values.view(np.int64))
@@ -250,25 +250,25 @@ class Coder:
         used[values] = True
         lookup = np.full(len(keys.distinct), -1, dtype=np.int64)
         for place in np.flatnonzero(used).tolist():
-            key = _loose_unit(keys.distinct[place]) if keys.loose else keys.distinct[place]
+            key = _untyped_unit(keys.distinct[place]) if keys.untyped else keys.distinct[place]
             lookup[place] = self.known.setdefault(key, len(self.known))
         return lookup[values.astype(np.intp)]
 
 
-def _loose_unit(field: bytes) -> int | float | bytes:
-    """The unit that a field of a CSV file names: 7, 7.0 and 007 are one, as 0.0 and -0.0 are; blanks do not count.
+def _untyped_unit(field: bytes) -> int | float | bytes:
+    """Return the unit that a field of a CSV file names. 7, 7.0 and 007 are one unit, as 0.0 and -0.0 are.
 
-    To take two for one costs rows, to take one for two would cost privacy.
+    To take two units for one costs rows; to take one for two would cost privacy.
     """
-    found: int | float | bytes = int(field) if field.isdigit() and len(field) < LONGEST else _loose_key(field)[1]
+    found: int | float | bytes = int(field) if field.isdigit() and len(field) < LONGEST else _untyped_key(field)[1]
     return found
 
 
 def ranks(parts: Sequence[Keys]) -> Integers:
-    """The place of each key in ascending order, equal keys alike, missing ones last.
+    """Return the rank of each key in ascending order. Equal keys have one rank, and missing ones the last.
 
-    Guarantees: only the keys of these rows count: what else ``distinct`` lists, of rows that are left out or of a
-    dictionary that is larger than its column, moves no place.
+    Guarantees: only the keys of these rows count. What else ``distinct`` lists, such as the keys of rows that are left
+    out, changes no rank.
     """
     if not parts:
         return np.empty(0, dtype=np.int64)
@@ -284,9 +284,9 @@ def ranks(parts: Sequence[Keys]) -> Integers:
 
 
 def keys_at(parts: Sequence[Keys], places: Iterable[int]) -> list[int | float | str | None]:
-    """The keys at these places of their ascending order (:func:`ranks`), as numbers and texts; None for a missing one.
+    """Return the keys at these places of their ascending order, as numbers and texts; None for a missing one.
 
-    Guarantees: raises for no key, whatever it is; among equal keys any stands for all.
+    Guarantees: raises for no key, whatever it is. Of equal keys any one is returned.
     """
     rows = np.argsort(ranks(parts), kind="stable")
     starts = np.cumsum([0, *(len(part.values) for part in parts)])
@@ -303,35 +303,32 @@ def _plain_at(keys: Keys, row: int) -> int | float | str | None:
         return None
     value = keys.values[row]
     if keys.distinct is not None:
-        return plain_key(keys.distinct[int(value)], loose=keys.loose)
-    return _stamp(keys, value) if keys.times else plain_key(value.item())
+        return plain_key(keys.distinct[int(value)], untyped=keys.untyped)
+    return _time_text(keys, value) if keys.times else plain_key(value.item())
 
 
-def _stamp(keys: Keys, value: Any) -> str:
+def _time_text(keys: Keys, value: Any) -> str:
     text = str(np.int64(value).view(keys.times))
     return plain_time(text + keys.zone) if keys.times.startswith("datetime") else text
 
 
 def order_forms(parts: Iterable[Keys]) -> set[str]:
-    """The forms of an order's keys where their type does not say how they sort; see ``OrderTeller.order_forms``.
-
-    Of a type that does, one part says so.
-    """
+    """Return the forms of an order's keys; none if their type sorts by itself. See ``OrderedRows.order_forms``."""
     found: set[str] = set()
     for part in map(Keys.as_order, parts):
         if part.distinct is None:
             break
-        found |= {_form(part.distinct[int(at)], part.loose) for at in np.unique(part.values[part.present])}
+        found |= {_form(part.distinct[int(at)], part.untyped) for at in np.unique(part.values[part.present])}
     return found
 
 
-def _form(key: Any, loose: bool) -> str:
+def _form(key: Any, untyped: bool) -> str:
     try:
         if isinstance(key, bytes):
             key = key.decode("utf-8", "replace")
         if isinstance(key, str):
-            key = str(key).strip() if loose else str(key)
-            return "number" if loose and _loose_number(key) is not None else _iso_form(key)
+            key = str(key).strip() if untyped else str(key)
+            return "number" if untyped and _untyped_number(key) is not None else _iso_form(key)
         if isinstance(key, datetime.time):
             return "hour of a day"
         if isinstance(key, datetime.datetime) and key.tzinfo is not None:
@@ -339,12 +336,12 @@ def _form(key: Any, loose: bool) -> str:
         if isinstance(key, datetime.date):
             return "local time"
         return "number" if isinstance(key, Real | Decimal | np.bool_) else ""
-    except Exception:  # a key's own code may raise anything: it sorts by nothing
+    except Exception:  # the key's own code may raise anything: it has no form
         return ""
 
 
 def _iso_form(text: str) -> str:
-    """The form of ISO text; "" for any other text. Databases tell the same of theirs."""
+    """Return the form of a text in ISO format; "" for any other text. Databases compute the same."""
     for name, pattern in ISO.items():
         if re.fullmatch(pattern, text):
             return name
@@ -356,13 +353,13 @@ def _iso_form(text: str) -> str:
     return ""
 
 
-def plain_key(key: Any, *, loose: bool = False) -> int | float | str | None:
-    """A key as a number or a text, as JSON has them; None for what has no such form. Raises for none."""
+def plain_key(key: Any, *, untyped: bool = False) -> int | float | str | None:
+    """Return a key as a number or a text for JSON; None for an object that is neither. Raises for no key."""
     try:
         if isinstance(key, bytes | bytearray):
             key = bytes(key).decode("utf-8", "replace")
-        if loose:
-            number = _loose_number(key)
+        if untyped:
+            number = _untyped_number(key)
             key = key if number is None or number != number else number
         if isinstance(key, Decimal) and key.is_finite() and abs(key.adjusted()) >= LONGEST:
             return str(key)[:LONGEST]
@@ -376,12 +373,12 @@ def plain_key(key: Any, *, loose: bool = False) -> int | float | str | None:
             return None
         number = float(key)
         return int(number) if number == int(number) else number
-    except Exception:  # infinite, not a number, or a type of the user's that raises anything
-        return _infinite(key)
+    except Exception:  # infinite, NaN, or a user's own type, which may raise anything
+        return _infinity_text(key)
 
 
-def _infinite(key: Any) -> str | None:
-    """Infinity as text: JSON has no number for it."""
+def _infinity_text(key: Any) -> str | None:
+    """Return infinity as a text, which JSON has no number for; None for any other key."""
     try:
         return {math.inf: "inf", -math.inf: "-inf"}.get(float(key))
     except Exception:
@@ -389,7 +386,7 @@ def _infinite(key: Any) -> str | None:
 
 
 def plain_time(text: str) -> str:
-    """A date or time in ISO form, without a time of day that is midnight and without zeros at the end of a fraction.
+    """Return a date or time in ISO form, without a midnight and without zeros at the end of a fraction.
 
     >>> plain_time("2009-03-01 00:00:00.000"), plain_time("2009-03-01T12:30:00.250000")
     ('2009-03-01', '2009-03-01T12:30:00.25')
@@ -401,16 +398,18 @@ def plain_time(text: str) -> str:
     clock, fraction, zone = found["clock"], (found["fraction"] or "").rstrip("0").rstrip("."), found["zone"]
     if not zone and not fraction and clock in ("00:00", "00:00:00"):
         return day
-    return f"{day}T{clock}{fraction}{zone}{':00' if len(zone) == 3 else ''}"  # of whole hours, as databases write it
+    return (
+        f"{day}T{clock}{fraction}{zone}{':00' if len(zone) == 3 else ''}"  # databases write whole hours without minutes
+    )
 
 
 def _codes(parts: Sequence[Keys], values: Sequence[Integers]) -> list[Integers]:
-    """The positions of the parts' keys, each in its own ``distinct``, as numbers that sort as the keys do."""
+    """Return numbers that sort as the keys do, for positions in each part's ``distinct``."""
     used = [np.unique(positions) for positions in values]
     keys = []
     for part, positions in zip(parts, used, strict=True):
         assert part.distinct is not None
-        sort_key = _loose_key if part.loose else _sort_key
+        sort_key = _untyped_key if part.untyped else _sort_key
         keys.append([sort_key(part.distinct[position]) for position in positions.tolist()])
     number = {key: code for code, key in enumerate(sorted({key for some in keys for key in some}))}
     codes = []
@@ -421,10 +420,10 @@ def _codes(parts: Sequence[Keys], values: Sequence[Integers]) -> list[Integers]:
 
 
 def _sort_key(key: Any) -> tuple[Any, ...]:
-    """Numbers before texts before all else; each key on its own, so that no key changes the order of the others."""
+    """Return what a key sorts by: numbers first, then texts, then everything else. It depends on that key alone."""
     try:
         if isinstance(key, Decimal) and key.is_finite() and abs(key.adjusted()) < 400:
-            return (0, Fraction(key))  # exactly, as databases compare them
+            return (0, Fraction(key))  # exact, as databases compare decimals
         if isinstance(key, (bool, int, float, Decimal, Real, np.bool_)):
             number = key if isinstance(key, int) else float(key)
             return (0, number)
@@ -441,24 +440,24 @@ def _sort_key(key: Any) -> tuple[Any, ...]:
     return (2,)
 
 
-def _loose_key(key: Any) -> tuple[Any, ...]:
-    """The sort key of a CSV field: a number by its size, anything else (dates in ISO form too) by its text."""
-    number = _loose_number(key)
-    return (1, _loose_text(key).encode()) if number is None or number != number else (0, number)
+def _untyped_key(key: Any) -> tuple[Any, ...]:
+    """Return what a CSV field sorts by: a number by its size, anything else by its text."""
+    number = _untyped_number(key)
+    return (1, _untyped_text(key).encode()) if number is None or number != number else (0, number)
 
 
-def _loose_number(key: Any) -> int | float | None:
-    """The number that a CSV field is written as, NaN and infinity included; None for any other text.
+def _untyped_number(key: Any) -> int | float | None:
+    """Return the number that a CSV field is written as, NaN and infinity included; None for any other text.
 
-    >>> _loose_number(b" 007 "), _loose_number("1.5e3"), _loose_number(b"-Infinity"), _loose_number(b"2026-01-01")
+    >>> _untyped_number(b" 007 "), _untyped_number("1.5e3"), _untyped_number(b"-Infinity"), _untyped_number(b"x")
     (7, 1500.0, -inf, None)
     """
-    text = _loose_text(key)
+    text = _untyped_text(key)
     if not DECIMAL.fullmatch(text):
         return float(text) if NOT_FINITE.fullmatch(text) else None
-    # Whole numbers exactly: identity numbers and times in nanoseconds are longer than a double.
+    # Integers stay exact: identity numbers and times in nanoseconds are longer than a double.
     return int(text) if len(text) < 400 and text.lstrip("+-").isdigit() else float(text)
 
 
-def _loose_text(key: Any) -> str:
+def _untyped_text(key: Any) -> str:
     return key.decode("utf-8", "replace").strip() if isinstance(key, bytes) else str(key).strip()

@@ -1,20 +1,20 @@
-"""Records: what every engine offers, how far one person reaches into it, and how it is read without being heard.
+"""Records: what every engine offers, how far one person reaches into it, and how it is read without saying anything.
 
-Every engine offers :class:`Records`: sums of scores, whole or per block; never epsilon or randomness. :class:`Column`
-is the base of records in memory, :class:`OneReading` of those in a source that may change while it is read. Checks look
-at a column's type and length, never at a record.
+Every engine offers :class:`Records`: sums of scores, of all records or of blocks, without epsilon or randomness.
+:class:`Column` is the base of records in memory; :class:`SourceRecords` is the base of records in a source that may
+change while it is read. Checks look at a column's type and length, never at a record.
 
-Records say how far one person reaches into them (:class:`Promise`), a mechanism what its noise hides (:class:`Need`);
-:func:`check_promise` is the one place where the two are compared. Records say what their column's type declares
-(:class:`Declared`), a score's cells what they take; :func:`check_declared` is the one place where these are compared.
+Records say how far one person reaches into them (:class:`Promise`), and a mechanism says what its noise hides
+(:class:`Need`); only :func:`check_promise` compares the two. Records say what their column's type declares
+(:class:`Declared`), and a score's cells say what they take; only :func:`check_declared` compares these.
 
-What a library raises, warns of or logs while it reads records for us reaches nobody: a database that fails quotes the
-text it failed at, Arrow the number that does not fit, PySpark logs both. So all code of others that looks at records
-runs guarded: every method of records (:class:`Guarded` wraps them, whatever the engine), and all that happens when they
-are opened or read part by part (:func:`guarded`, :func:`each_guarded`). Errors of this package, which quote no record,
-pass; any other becomes a sentence about the source. Warnings' filters are the process's: while anybody reads, no
-thread's warnings are heard. Logs of the thread that reads are dropped, those of others are not. Not held back: what
-code writes to a terminal itself, and logs on other machines.
+What a library raises, warns of or logs while it reads records must not reach the user: a database that fails quotes the
+text it failed at, Arrow quotes the number that does not fit, and PySpark logs both. So all code of libraries that looks
+at records runs guarded: every method of records (:class:`Guarded` wraps them in every engine), and everything that
+happens when records are opened or read in parts (:func:`guarded`, :func:`each_guarded`). Errors of this package pass,
+because they quote no record; any other error becomes a sentence about the source. Python keeps the filters of warnings
+per process, so no thread's warnings are shown while any thread reads. Logs are dropped in the thread that reads only.
+Not suppressed: what other code writes to a terminal itself, and logs on other machines.
 """
 
 from __future__ import annotations
@@ -39,24 +39,22 @@ from privatest.numbers import Floats, Integers
 from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import is_number
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 Complaint = str | Callable[[BaseException], str]
 
-# Below the level of every handler, so that none of them gets to see the record of a log.
 NO_LEVEL = -1
+"""A log's level that is below the level of every handler, so that no handler sees it."""
 
 
-class _Inside(threading.local):
-    """Whether this thread is reading."""
-
-    now = False
+class _ThisThread(threading.local):
+    reads = False
 
 
-_inside = _Inside()
+_thread = _ThisThread()
 
 
 class _Filters:
-    """The warnings' filters, put aside by the first thread that reads and put back by the last."""
+    """Ignores all warnings from when the first thread begins to read until the last one has ended."""
 
     def __init__(self) -> None:
         self._lock, self._readers = threading.Lock(), 0
@@ -69,7 +67,7 @@ class _Filters:
                 self._before = warnings.catch_warnings()
                 self._before.__enter__()
                 warnings.simplefilter("ignore")
-                warnings.showwarning = _unshown
+                warnings.showwarning = _ignore_warning
 
     def leave(self) -> None:
         with self._lock:
@@ -81,74 +79,74 @@ class _Filters:
 _filters = _Filters()
 
 
-def _unshown(*_: Any, **__: Any) -> None:
-    """Takes a warning that somebody's own filter lets through, and shows it to nobody."""
+def _ignore_warning(*_: Any, **__: Any) -> None:
+    """Ignore a warning that a filter set by other code lets through."""
 
 
 def _drop_logs() -> None:
-    """Install a factory that empties the log records of a thread that reads, at a level below every handler's."""
+    """Install a factory of log records that empties those of a thread that reads."""
     made = logging.getLogRecordFactory()
-    if getattr(made, "drops", None) is _inside:
+    if getattr(made, "drops", None) is _thread:
         return
 
     def factory(*args: Any, **words: Any) -> logging.LogRecord:
         record = made(*args, **words)
-        if _inside.now:
+        if _thread.reads:
             record.levelno, record.msg, record.args = NO_LEVEL, "", ()
             record.exc_info = record.exc_text = record.stack_info = None
         return record
 
-    factory.drops = _inside  # type: ignore[attr-defined]
+    factory.drops = _thread  # type: ignore[attr-defined]
     logging.setLogRecordFactory(factory)
 
 
 @contextmanager
 def silenced() -> Iterator[None]:
-    """Context in which warnings and logs of this thread are dropped. Exceptions pass; :func:`guarded` replaces them."""
-    if _inside.now:
+    """Drop warnings, and this thread's logs, while the context lasts. Exceptions pass."""
+    if _thread.reads:
         yield
         return
     _drop_logs()
     _filters.enter()
-    _inside.now = True
+    _thread.reads = True
     try:
         with np.errstate(all="ignore"):
             yield
     finally:
-        _inside.now = False
+        _thread.reads = False
         _filters.leave()
 
 
-def guarded(complaint: Complaint, ask: Callable[[], Answer]) -> Answer:
-    """Return what ``ask`` returns, within :func:`silenced`. Whatever it raises becomes InvalidData with the complaint.
+def guarded(complaint: Complaint, read: Callable[[], Result]) -> Result:
+    """Return what ``read`` returns, within :func:`silenced`; an error of a library becomes InvalidData.
 
     Args:
-        complaint: a sentence about the source, or a function that makes one of the error.
-        ask: code that looks at records by way of a library.
+        complaint: a sentence about the source, or a function that makes one from the library's error.
+        read: a function that looks at records by means of a library.
     """
     try:
         with silenced():
-            return ask()
+            return read()
     except PrivatestError as error:
-        error.__cause__ = error.__context__ = None  # what a library raised, and may quote a record
+        error.__cause__ = error.__context__ = None  # a library's error, which may quote a record
         raise
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException as error:  # panics of libraries in Rust are no Exceptions
+    except BaseException as error:  # a panic of a library in Rust is no Exception
         problem = f"{complaint} ({type(error).__name__})" if isinstance(complaint, str) else complaint(error)
-    # Raised out here, so that it does not carry the library's error as its context.
+    # Raised outside of the except clause, so that it does not carry the library's error as its context.
     raise InvalidData(problem)
 
 
-def each_guarded(complaint: Complaint, ask: Callable[[], Iterable[Answer]]) -> Iterator[Answer]:
-    """Yield the items of an iterable that ``ask`` returns; each step is guarded as by :func:`guarded`."""
-    answers = guarded(complaint, lambda: iter(ask()))
+def each_guarded(complaint: Complaint, read: Callable[[], Iterable[Result]]) -> Iterator[Result]:
+    """Yield the items of the iterable that ``read`` returns; each step is guarded as by :func:`guarded`."""
+    items = guarded(complaint, lambda: iter(read()))
     nothing: Any = object()
-    while (answer := guarded(complaint, lambda: next(answers, nothing))) is not nothing:
-        yield answer
+    while (item := guarded(complaint, lambda: next(items, nothing))) is not nothing:
+        yield item
 
 
-QUESTIONS = (
+GUARDED_METHODS = (
     "count",
     "check",
     "total",
@@ -164,64 +162,67 @@ QUESTIONS = (
     "is_shared",
     "only",
 )
-"""Methods of :class:`Records` that look at records: each of them is guarded in every class."""
+"""Methods of :class:`Records` that look at records. They are guarded in every class."""
 
 
 class Guarded:
-    """Base of all records: wraps the methods named in ``QUESTIONS`` of each class in :func:`guarded`."""
+    """Base of all records: wraps the methods ``GUARDED_METHODS`` of each subclass in :func:`guarded`."""
 
     complaint: ClassVar[str] = "The data could not be read: a library that was to do it failed."
 
     def __init_subclass__(cls, **words: Any) -> None:
         super().__init_subclass__(**words)
-        for name in QUESTIONS:
+        for name in GUARDED_METHODS:
             if name in cls.__dict__:
                 setattr(cls, name, _guarded_method(cls.__dict__[name]))
 
 
 def _guarded_method(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def question(self: Guarded, *args: Any, **words: Any) -> Any:
-        if _inside.now:
+    def wrapped(self: Guarded, *args: Any, **words: Any) -> Any:
+        if _thread.reads:
             return method(self, *args, **words)
         return guarded(self.complaint, lambda: method(self, *args, **words))
 
-    question.unheard = True  # type: ignore[attr-defined]
-    return question
+    wrapped.guarded = True  # type: ignore[attr-defined]
+    return wrapped
 
 
-# Numbers of records after which a series is cut; those at or beyond its length cut nothing.
 NO_ENDS = range(0)
+"""Numbers of records after which a series is cut: nowhere."""
 
 
 @dataclass(frozen=True)
 class Promise:
-    """How far one person reaches into records, whatever that person's rows hold; how many rows, and when, is public.
+    """How far one person reaches into records, whatever that person's rows hold.
+
+    The number of a person's rows and their times are public.
 
     Attributes:
-        rows: the most rows of one person that count; None: no unit was named, each row is a person of its own.
-        positions: "fixed", the rows lie in an order of their own; "tied", in that of a column, and what they hold
-            decides among equal values of it; "joined", the rows of a person are one sum, which has no place; "none",
-            the rows lie in no order.
+        rows: the most rows of one person that count; None: no unit was named, so each row is a person of its own.
+        positions: "fixed": rows lie in the order of their source. "tied": they are sorted by a column, and what rows
+            hold decides their order among equal values of it. "joined": the rows of a person are one sum, which has no
+            position. "none": rows lie in no order.
     """
 
     rows: int | None = None
     positions: Literal["fixed", "tied", "joined", "none"] = "fixed"
 
     @classmethod
-    def of(cls, most: int | None, order: str | None) -> Promise:
-        """What a database's rows promise that are joined to ``most`` of a unit, or sorted by a column."""
+    def of_database(cls, most: int | None, order: str | None) -> Promise:
+        """Return the promise of a database's rows: joined by unit, sorted by a column, or in no order."""
         return cls(most, "joined" if most is not None else "tied" if order is not None else "none")
 
 
 @dataclass(frozen=True)
 class Need:
-    """What a mechanism takes for granted.
+    """What a mechanism assumes about the records.
 
     Attributes:
-        rows: the most rows of one person that its noise hides; above 1, records must have been cut to them.
-        ordered: whether it looks at positions: a person may then move other people's among equal values of an order
-            only. Where it cuts blocks, no such values lie on both sides of a cut: ``Records.check_ends`` sees to it.
+        rows: the most rows of one person that its noise hides. Above 1, records must have been limited to that many.
+        ordered: whether it uses the positions of records. A person may then move other people's records only among
+            equal values of the order. Where records are cut into blocks, ``Records.check_ends`` refuses equal values on
+            both sides of a cut.
     """
 
     rows: int = 1
@@ -232,7 +233,7 @@ ORDERED = Need(ordered=True)
 
 
 def check_promise(promise: Promise, need: Need) -> None:
-    """Raise InvalidData if the records promise less than the mechanism needs: its answer would not be private."""
+    """Raise InvalidData if the records promise less than the mechanism needs, so that it would not be private."""
     if promise.rows is None and need.rows > 1:
         raise InvalidData(
             f"The test was designed for up to max_rows_per_unit={need.rows} records of one person, but unit is "
@@ -245,23 +246,22 @@ def check_promise(promise: Promise, need: Need) -> None:
             f"with max_rows_per_unit={need.rows}, or run a test designed with max_rows_per_unit={promise.rows}."
         )
     if need.ordered and promise.positions == "joined":
-        raise no_places(promise.rows)
+        raise joined_rows_error(promise.rows)
     if need.ordered and promise.positions == "none":
-        raise unordered()
+        raise no_order_error()
 
 
 @dataclass(frozen=True)
 class Declared:
-    """What the declared type of a column says about every record of it, before any is read.
+    """What the type of a column declares about every record of it, before any is read.
 
     Attributes:
-        content: "anything" where nothing is declared (lists and columns of Python objects, fields of CSV files, lines,
-            columns in which everything is missing): there an error would be about a record, so there is none.
+        content: what the records are. "anything" where nothing is declared: lists and columns of Python objects, fields
+            of CSV files, lines, and columns in which everything is missing. There an error would depend on a record.
         type: the type, as its library writes it.
-        column: the column's name, where it has one.
-        folded: whether labels are met in any case: no two of them may then be the same.
+        column: the column's name, if it has one.
+        folded: whether labels are compared without case, so that no two labels may be equal but for case.
         nullable: whether the type admits a missing value.
-        between: the least and the largest number of the type, where these are known and few; else the whole line.
     """
 
     content: Literal["anything", "numbers", "truths", "text", "bytes"] = "anything"
@@ -277,30 +277,30 @@ class Declared:
 
     @property
     def subject(self) -> str:
-        """How a sentence about the records begins."""
+        """Beginning of a sentence about the records."""
         return "The data are" if self.column is None else f"Column {self.column!r} is"
 
 
 UNDECLARED = Declared()
 
 
-_LABELLED = (
+_LABELS_REMEDY = (
     "If it holds labels, name the one that counts (success='Yes', for estimates and groups), or describe them "
     "(categorical(Yes=0.4, No=0.6), for tests)"
 )
 
 
 def check_declared(declared: Declared, score: Score) -> None:
-    """Raise InvalidData if no record that the column's type allows is in the support of either distribution."""
+    """Raise InvalidData if the column's type allows no record that is in the support of either distribution."""
     cells, content = score.cells, declared.content
     if declared.folded:
         folded_labels(cells)
-    if content == "anything" or _some_fit(content, cells):
+    if content == "anything" or _some_value_fits(content, cells):
         return
     found = f"{declared.subject} {content if content in ('text', 'bytes') else 'numbers'} ({declared.type})"
     other = f"{'pass' if declared.column is None else 'name'} another column"
     if not isinstance(cells, LabelCells):
-        rule, remedy = "the distributions are over numbers", f"{_LABELLED}. Or convert it to numbers, or {other}"
+        rule, remedy = "the distributions are over numbers", f"{_LABELS_REMEDY}. Or convert it to numbers, or {other}"
         if content == "truths":
             rule, remedy = "neither 0 nor 1 is in the support of either distribution", other.capitalize()
     elif content in ("text", "bytes"):
@@ -315,7 +315,10 @@ def check_declared(declared: Declared, score: Score) -> None:
 
 
 def folded_labels(cells: Cells) -> dict[str, int]:
-    """The cells of text labels, by the label without its case and the blanks around it; refuses two that coincide."""
+    """Return the cell of each text label, by the label in lower case and without blanks around it.
+
+    Raises InvalidInput if two labels are then equal.
+    """
     found: dict[str, int] = {}
     texts = cells.labels if isinstance(cells, LabelCells) else ()
     for cell, label in enumerate(texts):
@@ -329,8 +332,8 @@ def folded_labels(cells: Cells) -> dict[str, int]:
     return found
 
 
-def _some_fit(content: str, cells: Cells) -> bool:
-    """Whether a value of this content can have a cell."""
+def _some_value_fits(content: str, cells: Cells) -> bool:
+    """Whether some value of this content has a cell."""
     if content == "truths":
         named = cells.rest if isinstance(cells, LabelCells) else cells.count
         return bool(np.any(cells.index(np.array([0.0, 1.0])) < named))
@@ -341,21 +344,21 @@ def _some_fit(content: str, cells: Cells) -> bool:
     return any(isinstance(label, str if content == "text" else bytes) for label in cells.labels)
 
 
-def tied(order: str | None) -> InvalidData:
-    """The error for blocks whose ends are not settled."""
+def ties_error(order: str | None) -> InvalidData:
+    """Return the error for equal values of the order on both sides of a block's end."""
     return InvalidData(
         f"Column {order!r} does not order the records: equal values lie on both sides of a block's end, so that one "
         "record could change two blocks. Order by a column without ties, or sort the rows yourself and leave order out."
     )
 
 
-def unordered() -> InvalidData:
-    """The error for a series of rows that lie in no order."""
+def no_order_error() -> InvalidData:
+    """Return the error for a question about order where no column gives it."""
     return InvalidData("The rows of a database lie in no order. Name the column that gives it: order=...")
 
 
-def no_places(most: int | None) -> InvalidData:
-    """The error for a series of persons, whose rows are joined."""
+def joined_rows_error(most: int | None) -> InvalidData:
+    """Return the error for a question about order where the rows of a person are joined to one sum."""
     return InvalidData(
         f"The records were opened with unit and max_rows_per_unit={most}: the rows of a person are one sum, and this "
         "looks at the order of rows. Name the unit in the call itself: the first rows of each person then count, and "
@@ -363,8 +366,8 @@ def no_places(most: int | None) -> InvalidData:
     )
 
 
-def changed(how: str) -> InvalidData:
-    """The error for a source that is not what it was when it was read before."""
+def changed_data_error(how: str) -> InvalidData:
+    """Return the error for a source that differs from what it was when it was read before."""
     return InvalidData(
         f"The data changed while they were read: {how}. Nothing was released. Run it again on data that nobody writes "
         "to; the same request is not charged twice."
@@ -372,18 +375,18 @@ def changed(how: str) -> InvalidData:
 
 
 def block_ends(n: int, block: int, start: int = 0) -> range:
-    """After how many of n records whole blocks from ``start`` on end where another one begins."""
+    """Return the numbers of records, of n, after which a whole block ends and another one begins."""
     return range(start + block, start + max(n - start, 0) // block * block, block)
 
 
 @runtime_checkable
 class Records(Protocol):
-    """One column of records, wherever it lies, the rows of one unit joined to the most that it may contribute.
+    """One column of records, wherever it lies. With a unit, the rows of a person are limited to ``max_rows_per_unit``.
 
-    ``promise`` says how far one person reaches into them, ``declared`` what their type says of every one of them.
+    ``promise`` says how far one person reaches into them, ``declared`` what their type declares.
 
-    Guarantees: the same records give the same integers on every engine (docs/engines.md has the rules); all of them
-    are raw and must not leave the process except through a private mechanism.
+    Guarantees: the same records give the same integers on every engine (docs/engines.md has the rules). All of these
+    integers are raw, and must not leave the process except through a private mechanism.
     """
 
     @property
@@ -393,52 +396,55 @@ class Records(Protocol):
     def declared(self) -> Declared: ...
 
     def count(self) -> int:
-        """How many records there are (with a unit: of a person with m rows min(m, k))."""
+        """Number of records; with a unit a person with m rows counts as min(m, max_rows_per_unit)."""
 
     def check(self, score: Score) -> None:
         """Raise InvalidData if the column's type (never a record's value) cannot fit the score."""
 
     def total(self, score: Score) -> int:
-        """The exact sum of all records' scores; with a unit that of all persons', rounded once."""
+        """The exact sum of all records' scores; with a unit the sum over all persons, rounded once."""
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
-        """Totals of consecutive blocks from record ``start`` on; an incomplete last block is not used."""
+        """Totals of consecutive blocks, beginning with record ``start``; an incomplete last block is not used."""
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
-        """The score of each record, in order; refused as by :meth:`check_ends`."""
+        """The score of each record, in order. Raises as :meth:`check_ends` does."""
 
     def check_ends(self, ends: range) -> None:
-        """Raise InvalidData if equal values of the order lie on both sides of one of the ends (records before it).
+        """Raise InvalidData if equal values of the order lie on both sides of one of the ends.
 
-        Looks at the order alone, which is public and the same for neighbours; never at a record.
+        Args:
+            ends: numbers of records, counted from the first one, after which a block ends.
+
+        It looks only at the order, which is public and the same for neighbouring data, never at a record.
         """
 
     def histogram(self, cells: Cells, draw: Draw | None = None) -> list[int]:
         """How many records each cell has, the odd cell last.
 
         Args:
-            cells: what is counted.
-            draw: which rows count of persons who have too many; None is enough where no unit was named.
+            cells: the cells.
+            draw: chooses the rows that count of persons who have too many; needed only with a unit.
         """
 
 
 Draw = Callable[[Integers, int], Integers]
-"""Of each line of a table so many entries, drawn without looking at them (:func:`privatest.privacy.draws.rows_drawer`).
+"""Draws so many entries of each line of a table, without looking at them (:func:`privatest.privacy.draws.rows_drawer`).
 
-Engines know no randomness: whoever asks for counts brings it along.
+Engines have no randomness of their own: the caller passes it.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class Surplus:
-    """Persons who have more rows than count: the cells of all their rows, of which ``most`` are still to be drawn.
+    """Persons who have more rows than count: the cells of all their rows. Which ``most`` of them count is drawn later.
 
-    Guarantees: the same persons make the same tables on every engine, in whatever order they were read.
+    Guarantees: the same persons give the same tables on every engine, in whatever order they were read.
 
     Attributes:
-        tables: the persons with m rows each, one table for every m: a person is a line of m cells in ascending order,
-            and lines are in order.
-        most: rows of one person that count.
+        tables: one table for every number of rows m, of the persons with m rows. Each line of it is a person, as m
+            cells in ascending order; the lines are sorted.
+        most: the most rows of one person that count.
     """
 
     tables: tuple[Integers, ...]
@@ -448,13 +454,13 @@ class Surplus:
     def split(
         cls, persons: Integers, cells: Integers, counts: Integers, few: npt.NDArray[np.bool_], size: int, most: int
     ) -> tuple[list[int], Surplus]:
-        """How many rows each of ``size`` cells has of persons with few rows, all of which count; and the other persons.
+        """Return the counts of the cells of persons whose rows all count, and the other persons.
 
         Args:
             persons, cells, counts: pairs of a person and a cell, and how many rows each pair has.
-            few: whether a pair is of a person with at most ``most`` rows; of such the person need not be told.
-            size: number of cells.
-            most: rows of one person that count.
+            few: whether each pair is of a person with at most ``most`` rows. These persons need no number.
+            size: number of cells, the odd one included.
+            most: the most rows of one person that count.
         """
         certain = np.zeros(size, dtype=np.int64)
         np.add.at(certain, cells[few], counts[few])
@@ -470,11 +476,11 @@ class Surplus:
 
     @property
     def count(self) -> int:
-        """How many records these persons count as."""
+        """Number of records that these persons count as."""
         return self.most * sum(len(table) for table in self.tables)
 
     def drawn(self, draw: Draw, size: int) -> Integers:
-        """How many of the drawn rows each of ``size`` cells has."""
+        """Draw the rows that count, and return the counts of their cells."""
         counts = np.zeros(size, dtype=np.int64)
         for table in self.tables:
             counts += np.bincount(draw(table, self.most).ravel(), minlength=size)
@@ -482,28 +488,28 @@ class Surplus:
 
 
 @runtime_checkable
-class OrderTeller(Protocol):
-    """Records in the order of a column whose values can be told, for those who declare that column public."""
+class OrderedRows(Protocol):
+    """Records in the order of a column whose values may be released if the user declares that column public."""
 
     @property
-    def tells_order(self) -> bool:
-        """Whether the values are at hand in the form in which the column has them."""
+    def has_order_values(self) -> bool:
+        """Whether the records are ordered by a column whose values can be read."""
 
     def order_forms(self) -> set[str]:
-        """In which forms the order's texts and objects stand, "" for those of none; none at all if its type sorts.
+        """Return the ISO forms of the order's texts and objects, "" for one that has none; two of them are enough.
 
-        Two forms are enough to know of. Looks at the order alone, never at a record.
+        The set is empty if the order's type sorts by itself. It looks only at the order, never at a record.
         """
 
     def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
         """The order's values at these places, counted from 0, as numbers and texts; None for a missing one.
 
-        Guarantees: depends on the order alone, never on a record; fails, if at all, whatever the places are.
+        Guarantees: depends on the order alone, never on a record. Whether it fails does not depend on the places.
         """
 
 
 def check_order(order: str, forms: set[str]) -> None:
-    """Raise InvalidData for an order whose texts do not sort as what they stand for."""
+    """Raise InvalidData for an order of texts that may not sort by time."""
     if len(forms) > 1 or "" in forms:
         raise InvalidData(
             f"Column {order!r} orders by text, and not all of it is of one ISO form (2026-01-31, 2026-01-31T10:00): "
@@ -513,32 +519,32 @@ def check_order(order: str, forms: set[str]) -> None:
 
 
 MOST_GROUPS = 3
-"""Names of groups that are looked for: two are compared, a third one is one too many."""
+"""The most names of groups that are read: two groups are compared, and a third one is an error."""
 
 
 @runtime_checkable
 class Grouped(Protocol):
-    """Records whose rows a column parts into groups. It is public, and so is whose a row is; no record is looked at."""
+    """Records with a column of groups. That column and the unit's are public; no record is looked at."""
 
     def groups(self) -> list[str]:
-        """The groups' names, at most ``MOST_GROUPS`` of them; rows without a name are of no group."""
+        """Names of the groups, at most ``MOST_GROUPS`` of them. Rows without a name are in no group."""
 
     def is_shared(self) -> bool:
         """Whether some unit has rows in more than one group."""
 
     def only(self, name: str) -> Records:
-        """The records of one group, which promise what all of them do."""
+        """Return the records of one group. Their promise is the same."""
 
 
 @dataclass(eq=False)
-class Seen:
+class LastReading:
     """What the last reading of a source found.
 
     Attributes:
-        checked: a score that was checked since, and that no reading has summed yet.
-        count: how many records there are.
-        by: what they were summed or counted by.
-        found: the sum by a score, or the counts of cells and the persons of whom rows are still to be drawn.
+        checked: a score that was checked since then and has not been summed yet.
+        count: number of records.
+        by: the score that they were summed by, or the cells that they were counted by.
+        found: the sum, or the counts of the cells and the persons of whom rows are still to be drawn.
     """
 
     checked: Score | None = None
@@ -547,20 +553,20 @@ class Seen:
     found: Any = None
 
 
-class OneReading(Guarded, ABC):
-    """Records of a source that may change while it is read: how many there are and what they sum to go together.
+class SourceRecords(Guarded, ABC):
+    """Base of records in a source that may change while it is read: a count and a sum come from one reading.
 
-    Guarantees: once a score was checked, counting sums it too, and the sum is kept until it is asked for: both are of
-    one query, one job or one pass, and rows that arrive between the two questions are in both or in neither. A reading
-    of another number of records than the one before it is refused.
+    Guarantees: once a score was checked, :meth:`count` sums it too, and the sum is kept until it is used. Both come
+    from one query, job or pass, so rows that arrive in between are in both or in neither. A reading that finds another
+    number of records than the one before raises InvalidData.
     """
 
-    _seen: Seen
+    _last_reading: LastReading
 
     @property
     @abstractmethod
     def declared(self) -> Declared:
-        """What the column's type says of every record."""
+        """What the column's type declares about every record."""
 
     def _fits(self, score: Score) -> None:
         """Raise InvalidData if the column's type cannot fit the score."""
@@ -568,24 +574,24 @@ class OneReading(Guarded, ABC):
 
     @abstractmethod
     def _rows(self) -> int:
-        """How many records there are, from a reading of its own."""
+        """Number of records, from a reading of its own."""
 
     @abstractmethod
     def _sum(self, score: Score) -> tuple[int, int | Fraction]:
-        """How many records there are and the sum of their scores, not rounded, from one reading."""
+        """Number of records and the sum of their scores before rounding, from one reading."""
 
     @abstractmethod
     def _cells(self, cells: Cells) -> tuple[list[int], Surplus | None]:
-        """How many records each cell has, from one reading; and the persons of whom rows are still to be drawn."""
+        """Counts of the cells from one reading, and with a unit the persons of whom rows are still to be drawn."""
 
     def check(self, score: Score) -> None:
         self._fits(score)
-        self._seen.checked = score
+        self._last_reading.checked = score
 
     def count(self) -> int:
-        seen = self._seen
+        seen = self._last_reading
         if seen.checked is not None:
-            _ = self._counted(seen.checked.cells) if _is_counter(seen.checked) else self.total(seen.checked)
+            _ = self._counted(seen.checked.cells) if _only_counts(seen.checked) else self.total(seen.checked)
         elif seen.count is None:
             seen.count = self._rows()
         assert seen.count is not None
@@ -595,8 +601,8 @@ class OneReading(Guarded, ABC):
         return nearest(self.exact(score))
 
     def exact(self, score: Score) -> Fraction:
-        """The sum before it is rounded."""
-        seen = self._seen
+        """The sum of the scores before it is rounded."""
+        seen = self._last_reading
         if seen.by is not score:
             self._fits(score)
             count, found = self._sum(score)
@@ -613,9 +619,9 @@ class OneReading(Guarded, ABC):
         return (surplus.drawn(draw, len(certain)) + certain).tolist()  # type: ignore[no-any-return]
 
     def _counted(self, cells: Cells) -> tuple[list[int], Surplus | None]:
-        seen = self._seen
+        seen = self._last_reading
         if seen.by is not cells:
-            self._fits(counter(cells))
+            self._fits(counting_score(cells))
             certain, surplus = self._cells(cells)
             count = sum(certain) + (0 if surplus is None else surplus.count)
             self._agree(count)
@@ -625,85 +631,91 @@ class OneReading(Guarded, ABC):
         return list(certain), surplus
 
     def _known(self) -> int | None:
-        """How many records there must be, by the last reading or by the source's structure."""
-        return self._seen.count
+        """Number of records by the last reading or by the source's structure; None if it is not known."""
+        return self._last_reading.count
 
     def _agree(self, count: int) -> None:
-        """Refuse a reading of another number of records than the one that was told."""
+        """Raise InvalidData if a reading found another number of records than the one before."""
         if self._known() not in (None, count):
-            raise changed("rows came or went after they were counted")
+            raise changed_data_error("rows came or went after they were counted")
 
 
-def _is_counter(score: Score) -> bool:
+def _only_counts(score: Score) -> bool:
     return bool(np.all(score.table == 1))
 
 
-def counter(cells: Cells) -> Score:
-    """A score of 1 for everything: what a histogram's cells are checked with."""
-    return _bare(cells, np.ones(cells.count + 1, dtype=np.int64))
+def counting_score(cells: Cells) -> Score:
+    """Return the score that is 1 for every record; it checks the cells of a histogram."""
+    return _score_with_table(cells, np.ones(cells.count + 1, dtype=np.int64))
 
 
-def indexer(cells: Cells) -> Score:
-    """A score that is the index of the record's cell; the odd cell is the last."""
-    return _bare(cells, np.arange(cells.count + 1, dtype=np.int64))
+def index_score(cells: Cells) -> Score:
+    """Return the score that is the index of the record's cell; the odd cell is the last one."""
+    return _score_with_table(cells, np.arange(cells.count + 1, dtype=np.int64))
 
 
-# The bits of NaN: as an integer more than those of any finite double.
-_NO_NUMBER = 0x7FF8 << 48
+_NAN_BITS = 0x7FF8 << 48
+"""Bits of NaN. As an integer they are more than those of any finite double."""
 
 
-class _EveryNumber(Cells):
-    """Every finite double is a cell of its own, its index the double's 64 bits; NaN's are the odd cell's."""
+class _NumberCells(Cells):
+    """Cells of which each holds one finite double. The index of a cell is the double's 64 bits."""
 
     kind = "numbers"
 
     @property
     def count(self) -> int:
-        return _NO_NUMBER
+        return _NAN_BITS
 
     def index(self, numbers: Floats) -> npt.NDArray[np.intp]:
         bits = np.add(numbers, 0.0, dtype=np.float64).view(np.int64)  # -0.0 is 0.0
-        return np.where(np.isfinite(numbers), bits, _NO_NUMBER)
+        return np.where(np.isfinite(numbers), bits, _NAN_BITS)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind}
 
 
-class _Itself:
-    """The table of scores that are the indices of their cells, which are too many to list."""
+class _IndexTable:
+    """A table in which the score of every cell is its index. There are too many cells to list them."""
 
     def __getitem__(self, places: Any) -> Any:
-        return _NO_NUMBER if isinstance(places, int) else places  # a single place is -1, the odd cell's
+        return _NAN_BITS if isinstance(places, int) else places  # the only single place is -1, of the odd cell
 
     def setflags(self, *, write: bool) -> None:
-        """It has no entries that could be changed."""
+        """Do nothing: there are no entries."""
 
 
 NUMBERS = Score(
-    _EveryNumber(), cast(Integers, _Itself()), Fraction(0), Fraction(1), np.zeros(1, np.int64), np.ones(1), np.ones(1)
+    _NumberCells(),
+    cast(Integers, _IndexTable()),
+    Fraction(0),
+    Fraction(1),
+    np.zeros(1, np.int64),
+    np.ones(1),
+    np.ones(1),
 )
-"""The score that is the number itself, as its 64 bits: for ``Records.series`` alone, of records in memory and in files.
+"""The score that is the number itself, as its 64 bits; what is not a finite number has the bits of NaN.
 
-Raw, like every series. What is no finite number has the bits of NaN.
+For ``Records.series`` of records in memory and in files only. Raw, like every series.
 """
 
 
 def numbers_of(series: Integers) -> Floats:
-    """The numbers that a series of :data:`NUMBERS` holds, NaN for a record that is none."""
+    """Return the numbers that a series of :data:`NUMBERS` stands for; NaN for a record that is not a number."""
     return series.view(np.float64)
 
 
-def _bare(cells: Cells, table: Integers) -> Score:
-    """Engines look at the cells and the table only; the laws are those of a score nobody asks about."""
+def _score_with_table(cells: Cells, table: Integers) -> Score:
+    """Return a score with these cells and table. Engines use nothing else of it, so its laws are arbitrary."""
     law = np.ones(1)
     return Score(cells, table, Fraction(0), Fraction(1), table[:1].copy(), law, law.copy())
 
 
 class Tallied:
-    """Records that also tell how many of them are odd, of one reading with their total where no unit is named.
+    """Records whose odd ones are counted too.
 
-    The total is that of the cells' counts, which is the same integer. With units, whose sums are rounded, they are two
-    readings; in memory two sums are quicker than many counts.
+    Without a unit the counts of the cells give both the total and the number of odd records, in one reading. With a
+    unit, where sums are rounded, these are two readings. In memory two sums are faster than many counts.
     """
 
     def __init__(self, records: Records) -> None:
@@ -713,61 +725,62 @@ class Tallied:
         return getattr(self._records, name)
 
     def check(self, score: Score) -> None:
-        """As the records do; what is counted next is counted by cells."""
-        self._records.check(score if self._apart else counter(score.cells))
+        """Raise InvalidData as ``Records.check`` does. The next count is a count of cells."""
+        self._records.check(score if self._apart else counting_score(score.cells))
 
     def total(self, score: Score) -> int:
-        """The exact sum of all records' scores."""
+        """Return the exact sum of all records' scores."""
         if self._apart:
             return self._records.total(score)
         counts = self._records.histogram(score.cells)
         return sum(one * count for one, count in zip(score.table.tolist(), counts, strict=True) if count)
 
     def odd(self, score: Score) -> int:
-        """How many records have the odd cell: raw, like a total."""
+        """Return the number of records in the odd cell. It is raw, like a total."""
         if not self._apart:
             return self._records.histogram(score.cells)[-1]
         table = np.zeros(score.cells.count + 1, dtype=np.int64)
         table[-1] = 1
-        return self._records.total(_bare(score.cells, table))
+        return self._records.total(_score_with_table(score.cells, table))
 
     def centred(self, score: Score, scale: int, shift: int) -> tuple[int, int]:
-        """The sum of ``scale s - shift`` over the records that are not odd, and how many these are: raw, both.
+        """Return the sum of ``scale s - shift`` over the records that are not odd, and their number. Both are raw.
 
-        An odd record adds 0 to either, and so does an odd row of a person: each sum is rounded by itself.
+        An odd record adds 0 to both, and so does an odd row of a person. Each sum is rounded by itself.
         """
         table = scale * score.table - shift
         table[-1] = 0
-        return self.total(_bare(score.cells, table)), self.total(_bare(score.cells, _sane(score)))
+        ones = _ones_unless_odd(score)
+        return self.total(_score_with_table(score.cells, table)), self.total(_score_with_table(score.cells, ones))
 
-    def present(self, score: Score) -> Present:
-        """The records that are not odd: how many there are, and what any number of them sums to."""
+    def present(self, score: Score) -> PresentRecords:
+        """Return the records that are not odd."""
         if self._records.promise.rows is None:
             counts = self._records.histogram(score.cells)
-            return Present(score, Fraction(sum(counts[:-1])), counts)
-        table, ones = score.table.copy(), _sane(score)
+            return PresentRecords(score, Fraction(sum(counts[:-1])), counts)
+        table, ones = score.table.copy(), _ones_unless_odd(score)
         table[-1] = 0
-        records = cast(OneReading, self._records)
-        rows = records.exact(_bare(score.cells, ones))
-        return Present(score, rows, total=records.exact(_bare(score.cells, table)))
+        records = cast(SourceRecords, self._records)
+        rows = records.exact(_score_with_table(score.cells, ones))
+        return PresentRecords(score, rows, total=records.exact(_score_with_table(score.cells, table)))
 
 
-def _sane(score: Score) -> Integers:
-    """A table of 1 for every record that is not odd."""
+def _ones_unless_odd(score: Score) -> Integers:
+    """Return a table that is 1 for every cell but the odd one."""
     ones = np.ones(score.cells.count + 1, dtype=np.int64)
     ones[-1] = 0
     return ones
 
 
 @dataclass(frozen=True, eq=False)
-class Present:
-    """The records of a source that are not odd. Raw, all of it.
+class PresentRecords:
+    """The records of a source that are not odd. All of it is raw.
 
     Attributes:
-        score: what is summed.
-        rows: how many there are; of persons with too many rows each row has its weight.
-        counts: how many records each cell has; None where a unit was named.
-        total: the exact sum where one was.
+        score: the score that is summed.
+        rows: number of these records; rows of a person with too many rows have a weight below 1.
+        counts: number of records in each cell; None with a unit.
+        total: the exact sum with a unit; else 0.
     """
 
     score: Score
@@ -777,17 +790,17 @@ class Present:
 
     @property
     def count(self) -> int:
-        """How many there are, a whole number."""
+        """Number of these records, rounded."""
         return nearest(self.rows)
 
     def sum_of(self, most: int, choose: Choose) -> int:
-        """The sum of ``most`` of them, with the odd score for each that is lacking.
+        """Return the sum of the scores of ``most`` of these records, with the odd score for each that is lacking.
 
-        Without units they are chosen at random, so that their law is that of so many records. Persons' rows, which are
-        weighted, are scaled: the sum of all, times most over their number.
+        Without a unit the records are chosen at random, so that they follow the law of so many records. With a unit,
+        where rows have weights, the sum of all is scaled by ``most`` over their number.
 
-        Guarantees: where up to k rows become others, or odd ones, or odd ones others, the sum moves by k times the
-        score's width at most, whatever ``most`` is (proof.md in ``scores``).
+        Guarantees: if up to k rows change, or become odd or not odd, the sum moves by at most k times the score's
+        width, whatever ``most`` is (proof.md in ``scores``).
         """
         odd = self.score.odd_score
         if self.counts is None:
@@ -800,11 +813,11 @@ class Present:
 
 
 Choose = Callable[[Sequence[int], int], Sequence[int]]
-"""Of so many things of each kind a given number, all choices being equally likely (``privacy.draws.draw_some``)."""
+"""Chooses a given number of things at random, of so many of each kind (``privacy.draws.draw_some``)."""
 
 
 def nearest(exact: Fraction | int) -> int:
-    """The nearest integer, halves up: it moves by an integer where the number does, and by no more than k for k."""
+    """Return the nearest integer, halves rounded up. If the number changes by at most k, so does the result."""
     return math.floor(exact + Fraction(1, 2))
 
 
@@ -817,7 +830,7 @@ LARGE = (1 << 62) // CHUNK
 
 
 class Column(Guarded, ABC):
-    """Records in memory. Their cells are enough to say everything else."""
+    """Base of records in memory. Subclasses say which cell each record is in; all else follows from that."""
 
     chunk: ClassVar[int] = CHUNK
     """Records that are scored at a time, at most ``CHUNK``."""
@@ -830,10 +843,10 @@ class Column(Guarded, ABC):
 
     @abstractmethod
     def count(self) -> int:
-        """How many records there are."""
+        """Number of records."""
 
     def check(self, score: Score) -> None:
-        """Raise InvalidData if the column's type (never a record's value) cannot fit the score."""
+        """Raise InvalidData if the column's type cannot fit the score. No record is looked at."""
         check_declared(self.declared, score)
 
     @abstractmethod
@@ -869,14 +882,14 @@ class Column(Guarded, ABC):
         """Return at once: records in an order of their own are never tied."""
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
-        """Totals of consecutive blocks from record ``start`` on; an incomplete last block is not used."""
+        """Totals of consecutive blocks, beginning with record ``start``; an incomplete last block is not used."""
         count = max(self.count() - start, 0) // block
-        # Whole blocks at a time: the scores of the others need not be kept.
+        # Several whole blocks at a time, so that not all scores are in memory.
         step = max(self.chunk // block, 1)
         totals: list[int] = []
         for first in range(0, count, step):
             last = min(first + step, count)
-            totals += whole_blocks(self.part(start + first * block, start + last * block).series(score), block)
+            totals += sums_of_blocks(self.part(start + first * block, start + last * block).series(score), block)
         return totals
 
     def histogram(self, cells: Cells, draw: Draw | None = None) -> list[int]:  # noqa: ARG002 - every record counts
@@ -889,7 +902,7 @@ class Column(Guarded, ABC):
 
 @dataclass(frozen=True, eq=False)
 class SomeRecords(Column):
-    """The records of a column at some places, which are in ascending order."""
+    """The records of a column at some places, in ascending order."""
 
     plain: Column
     places: Indices = field(repr=False)
@@ -911,18 +924,18 @@ class SomeRecords(Column):
         return SomeRecords(self.plain.part(int(places[0]), int(places[-1]) + 1), places - places[0])
 
 
-def whole_blocks(scores: Integers, block: int) -> list[int]:
-    """Sums of consecutive runs of ``block`` scores; what is left over is not used."""
+def sums_of_blocks(scores: Integers, block: int) -> list[int]:
+    """Return the sums of consecutive runs of ``block`` scores; an incomplete last run is not used."""
     whole = len(scores) // block * block
     return [int(total) for total in scores[:whole].reshape(-1, block).sum(axis=1)]
 
 
 def scores_of_each(records: Records, score: Score, ends: range = NO_ENDS) -> Integers:
-    """The integer score of each record, in order of time.
+    """Return the integer score of each record, in order of time.
 
-    Refuses an order with equal values on both sides of one of the ``ends``, where the series is to be cut.
+    Raises InvalidData if equal values of the order lie on both sides of one of the ``ends``, where the series is cut.
 
-    Guarantees: an odd record gets the odd score; no sum of any of the scores leaves 64 bits (checked).
+    Guarantees: an odd record has the odd score; no sum of some of the scores leaves 64 bits (checked).
     """
     records.check(score)
     score.check_total(max(records.count(), 1))
@@ -930,7 +943,7 @@ def scores_of_each(records: Records, score: Score, ends: range = NO_ENDS) -> Int
 
 
 def totals_of_blocks(records: Records, score: Score, block: int, start: int = 0) -> list[int]:
-    """Totals of consecutive blocks of ``block`` records, from record ``start`` on; what is left over is not used.
+    """Return the totals of consecutive blocks, beginning with record ``start``; an incomplete last block is not used.
 
     Guarantees: the same scores as :func:`scores_of_each`, summed exactly (checked against 64 bits).
     """
@@ -940,7 +953,7 @@ def totals_of_blocks(records: Records, score: Score, block: int, start: int = 0)
 
 
 def check_count(count: int, n: int) -> None:
-    """Refuse data of another length than the test's, where that is public."""
+    """Raise InvalidData if the number of records, which is public, is not that of the design."""
     if count != n:
         raise InvalidData(
             f"The data have {count} records, the test was designed for n={n}. "
@@ -948,8 +961,8 @@ def check_count(count: int, n: int) -> None:
         )
 
 
-def unfit(
+def unsupported_type(
     what: str, remedy: str = "Pass numbers, or the labels of the distributions", column: str | None = None
 ) -> InvalidData:
-    """The error for a type that no rule reads."""
+    """Return the error for a type that cannot be read."""
     return InvalidData(f"{'The data have' if column is None else f'Column {column!r} has'} {what}. {remedy}.")

@@ -1,11 +1,11 @@
-"""From whatever the user passes to records: opened, counted, summed, or scored in order.
+"""Opens whatever the user passes as data, so that its records can be counted, summed, or scored in order.
 
-Libraries are recognised by name, never imported for it. Totals and scores are raw integers: they must not leave the
-process except through a private mechanism.
+Libraries are recognised by name and are not imported for that. Totals and scores are raw integers: they must not leave
+the process except through a private mechanism.
 
-:func:`read_as` says how texts are read (decimal commas, texts that mean missing, labels in any case), for all records
-alike: no record decides how another one is read. :func:`open_for` gives a mechanism the records it needs, and
-:func:`open_arms` those of two groups: two sources, or one whose rows a column parts.
+:func:`read_as` says how texts are read (decimal commas, texts that mean missing, labels in any case), in the same way
+for all records: no record decides how another one is read. :func:`open_for` opens the records for a mechanism, and
+:func:`open_arms` opens those of two groups: two sources, or one source with a column of groups.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest import numbers
-from privatest.addresses import OpenOnce, ReadAs, Reading, named_by_user, said_of, source_of
+from privatest.addresses import OpenOnce, ReadAs, Reading, address_of, reading_options, unwrapped
 from privatest.engines.arrays import (
     ArrayRecords,
     CodedRecords,
@@ -31,7 +31,7 @@ from privatest.engines.arrays import (
     SequenceRecords,
     StreamedRecords,
     StreamRecords,
-    column_keys,
+    frame_keys,
     from_array,
     from_pandas,
     from_polars,
@@ -54,10 +54,10 @@ from privatest.engines.records import (
     Column,
     Declared,
     Grouped,
+    LastReading,
     Need,
-    OrderTeller,
+    OrderedRows,
     Records,
-    Seen,
     check_order,
     check_promise,
     each_guarded,
@@ -65,7 +65,7 @@ from privatest.engines.records import (
     guarded,
     totals_of_blocks,
 )
-from privatest.engines.units import OrderedRecords, PlacedRecords, Turns, UnitRecords, records_of
+from privatest.engines.units import OrderedRecords, PlacedRecords, Turns, UnitRecords, records_of_rows
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.numbers import positive_integer
 from privatest.questions import MORE_GROUPS, SEVERAL_COLUMNS, sentence
@@ -83,19 +83,21 @@ def read_as(
     delimiter: str | None = None,
     text_order: bool = False,
 ) -> Any:
-    """The same data, whose texts are to be read in this way; wherever data are taken, this is taken.
+    """Return the same data with a rule for reading its texts. Every function that takes data takes the result.
 
     Args:
-        data: whatever ``run`` takes; if it lies in a database or on a cluster, for ``text_order`` alone.
-        decimal: "," where numbers are written 3,5 (a dot then makes a field odd). Where it is given, columns of text
-            are read as numbers, too.
-        missing: texts that stand for a missing record, such as "NA"; blanks around them do not count.
-        fold_case: whether text equals a label that differs from it in case, or by blanks around it, only.
-        delimiter: what separates the fields of CSV files, such as ";"; left out: a comma, in ``.tsv`` files a tab.
-        text_order: whether a column of text that is named as ``order`` is meant to sort as text. Left out, it is
-            refused unless it is of one ISO form; of databases and clusters, too.
+        data: whatever ``run`` takes; of data in a database or on a cluster only ``text_order`` may be given.
+        decimal: "," if numbers are written 3,5; a field with a dot is then odd. With a comma, columns of text are read
+        as
+            numbers too.
+        missing: texts that mean a missing record, such as "NA"; blanks around them are ignored.
+        fold_case: whether a text is a label that differs from it only in case or in blanks around it.
+        delimiter: what separates the fields of CSV files, such as ";"; None: a comma, and in ``.tsv`` files a tab.
+        text_order: whether a column of text that is named as ``order`` is meant to sort as text. Otherwise such a
+        column
+            is refused unless all of it is of one ISO form, in databases and on clusters too.
 
-    It is part of a ledger's request: the same data read in another way are another question.
+    A ledger's request includes how the data are read: the same data read in another way are another question.
 
     >>> import privatest as pt
     >>> data = pt.read_as(pt.read_lines(["0,5", "NA", "1,5"]), decimal=",", missing=["NA"])
@@ -125,14 +127,14 @@ def read_as(
     return data if reading == Reading() else ReadAs(source, reading)
 
 
-def reread(records: Records, reading: Reading) -> Records:
-    """Records whose texts are read in this way; what separates fields, and their order, were settled before."""
+def with_reading(records: Records, reading: Reading) -> Records:
+    """Return records whose texts are read in this way; delimiter and order were handled when they were opened."""
     if replace(reading, delimiter=None, text_order=False) == Reading():
         return records
     if isinstance(records, Column):
         return _column(records, reading)
     if isinstance(records, StreamedRecords):
-        return replace(records, stream=_stream(records.stream, reading), _seen=Seen())
+        return replace(records, stream=_stream(records.stream, reading), _last_reading=LastReading())
     raise InvalidData(
         "decimal, missing and fold_case are about texts that privatest reads itself; these records lie in a database "
         "or on a cluster. Leave them out, and convert the column there: name a view or a query that does it."
@@ -144,10 +146,10 @@ def _column(records: Column, reading: Reading) -> Column:
 
 
 def _stream(stream: RowStream, reading: Reading) -> RowStream:
-    def reread(read: ReadRows) -> ReadRows:
+    def with_reading(read: ReadRows) -> ReadRows:
         return lambda progress: (part._replace(records=_column(part.records, reading)) for part in read(progress))
 
-    return replace(stream, runs=[reread(read) for read in stream.runs], sample=_column(stream.sample, reading))
+    return replace(stream, runs=[with_reading(read) for read in stream.runs], sample=_column(stream.sample, reading))
 
 
 Codes = npt.NDArray[np.int64]
@@ -155,7 +157,7 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class TextRecords(Column):
-    """Records that are text, or may be, read in a way of their own."""
+    """Records that may be texts, read in the way that the user said."""
 
     plain: Column
     reading: Reading
@@ -163,7 +165,7 @@ class TextRecords(Column):
     @property
     def declared(self) -> Declared:
         found = replace(self.plain.declared, folded=self.reading.fold_case)
-        # Texts with a decimal comma are numbers by what was said, whatever their type.
+        # With a decimal comma texts may be numbers, whatever the type declares.
         return replace(found, content="anything") if found.content == "text" and self.reading.decimal != "." else found
 
     def count(self) -> int:
@@ -173,8 +175,8 @@ class TextRecords(Column):
         return TextRecords(self.plain.part(first, last), self.reading)
 
     def index(self, cells: Cells) -> npt.NDArray[np.intp]:
-        codes, distinct = coded(self.plain)
-        # Missing texts are None from here on; other objects are read as they always are.
+        codes, distinct = text_codes(self.plain)
+        # Texts that mean missing become None; other objects are read as usual.
         kept = [None if type(one) is str and one.strip() in self.reading.missing else one for one in distinct]
         found = SequenceRecords(kept).index(cells)
         rest = cells.rest if isinstance(cells, LabelCells) else cells.count
@@ -182,7 +184,7 @@ class TextRecords(Column):
             folded = folded_labels(cells)
             near = (folded.get(fold(one), rest) if type(one) is str else rest for one in kept)
             found = np.minimum(found, np.fromiter(near, dtype=np.intp, count=len(kept)), where=found == rest, out=found)
-        if is_loose(self):
+        if may_be_numbers(self):
             mark = self.reading.decimal
             numbers = np.array(
                 [number_of(one, mark) if type(one) is str else math.nan for one in kept], dtype=np.float64
@@ -192,20 +194,20 @@ class TextRecords(Column):
         return np.append(found, cells.count)[codes]
 
 
-def is_loose(records: Column) -> bool:
-    """Whether texts may be numbers: fields always, other texts where a decimal mark was said."""
+def may_be_numbers(records: Column) -> bool:
+    """Whether texts may be numbers: fields of text files always, other texts if a decimal mark was given."""
     if isinstance(records, TextRecords):
-        return records.reading.decimal != "." or is_loose(records.plain)
+        return records.reading.decimal != "." or may_be_numbers(records.plain)
     return isinstance(records, FieldRecords | LineRecords)
 
 
 def fold(text: str) -> str:
-    """The text as it is compared where case and blanks do not count."""
+    """Return the text in the form that is compared where case and blanks do not matter."""
     return text.strip().casefold()
 
 
 def number_of(text: str, decimal: str = ".") -> float:
-    """The number that a text stands for, with this decimal mark; NaN for anything else.
+    """Return the number that a text stands for, with this decimal mark; NaN for anything else.
 
     >>> number_of("1,5", ","), number_of("1.5", ","), number_of("-3", ",")
     (1.5, nan, -3.0)
@@ -215,10 +217,10 @@ def number_of(text: str, decimal: str = ".") -> float:
     return field_number(text.encode("utf-8", "surrogatepass"))
 
 
-def coded(records: Column) -> tuple[Codes, Sequence[Any]]:
-    """Records that are not numbers by type as positions in a list of values; -1 for a missing one."""
+def text_codes(records: Column) -> tuple[Codes, Sequence[Any]]:
+    """Return records that are not numbers by type as positions in a list of values; -1 for a missing one."""
     if isinstance(records, TextRecords):
-        return coded(records.plain)
+        return text_codes(records.plain)
     if isinstance(records, FieldRecords):
         codes, fields = records.encoded()
         return codes, [_decoded(field) for field in fields]
@@ -240,7 +242,7 @@ def _decoded(field: bytes) -> str | bytes:
 
 
 def portions(records: Records) -> Iterator[Column]:
-    """All records, some at a time, as columns in memory: raw, for the holder of the data only; units are not cut."""
+    """Yield all records as columns in memory. Raw, for the holder of the data only; units are not limited."""
     if isinstance(records, Column):
         yield from records.parts()
     elif isinstance(records, StreamedRecords):
@@ -258,7 +260,7 @@ def total(
     max_rows_per_unit: int | None = None,
     order: str | None = None,
 ) -> int:
-    """The exact sum of the scores of all records of a source; of units, each scaled to the rows that it may contribute.
+    """Return the exact sum of the scores of all records of a source; each unit is scaled to the rows that count.
 
     The integer is raw: it must not leave the process except through a test's noise.
     """
@@ -269,7 +271,7 @@ def total(
 
 UNOPENED = "The data cannot be opened: a library that was to do it, or an iterator of records, failed."
 PLAIN = {list, tuple, range, set, frozenset, str, np.ndarray}
-"""Sources that are not records yet, by their type alone."""
+"""Types whose objects are data and never open records."""
 
 
 def open_source(
@@ -281,17 +283,17 @@ def open_source(
     order: str | None = None,
     group: str | None = None,
 ) -> Records:
-    """The records of a source, wherever it lies; nothing is read yet but its structure.
+    """Open a source and return its records. Only the structure of the source is read now.
 
     Args:
-        source: array or list; pandas, polars or pyarrow column or table, or anything that speaks Arrow; path, glob or
-            folder of Parquet, CSV or Feather files; Ibis table, DuckDB relation, ``"postgresql://...::table"``; Spark
-            DataFrame; or records that are open already.
-        column: which column holds the records; may be left out where there is one only.
-        unit: the column that says whose a row is; rows without a unit are not counted.
-        max_rows_per_unit: the most records that the rows of one unit count as, 1 if only ``unit`` is given.
-        order: the column that gives the order; left out: the order the records lie in.
-        group: the column that parts the rows into groups; the records are then :class:`Grouped`.
+        source: array or list; column or table of pandas, polars or pyarrow, or any object of the Arrow protocol; path,
+            glob or folder of Parquet, CSV or Feather files; Ibis table, DuckDB relation, ``"postgresql://...::table"``;
+            Spark DataFrame; or records that are open already.
+        column: the column of the records; may be left out if there is only one.
+        unit: the column that says whose a row is; rows without a unit do not count.
+        max_rows_per_unit: the most records that the rows of one unit count as; 1 if only ``unit`` is given.
+        order: the column that gives the order; None: the order in the source.
+        group: the column that divides the rows into groups; the records are then :class:`Grouped`.
     """
     rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
     selection = Selection(column, unit, None if unit is None else rows, order, group)
@@ -308,12 +310,12 @@ def _open(source: Any, selection: Selection) -> Records:
             source.opened[known] = _open(source.data, selection)
         return cast(Records, source.opened[known])
     if isinstance(source, ReadAs):
-        return reread(_open_delimited(source, selection), source.reading)
-    # First, for a Spark column claims to have every attribute, those of records among them.
+        return with_reading(_open_delimited(source, selection), source.reading)
+    # Before the test for Records: a Spark column claims to have every attribute, those of Records too.
     elsewhere = _open_elsewhere(source, selection)
     if elsewhere is not None:
         return elsewhere
-    # To look at a protocol takes longer than to sum a short list.
+    # The test for a protocol takes longer than the sum of a short list.
     if type(source) not in PLAIN and isinstance(source, Records):
         if selection.by_word():
             raise InvalidInput("The records are open already. Name column, unit, order and group when opening them.")
@@ -322,7 +324,7 @@ def _open(source: Any, selection: Selection) -> Records:
 
 
 def _open_delimited(source: ReadAs, selection: Selection) -> Records:
-    """The records of data before their texts are reread, by the delimiter that the reading names."""
+    """Return the records of data before the rule for texts is applied, using the rule's delimiter."""
     delimiter, paths = source.reading.delimiter, as_paths(source.data)
     if delimiter is None:
         return _open(source.data, selection)
@@ -334,10 +336,10 @@ def _open_delimited(source: ReadAs, selection: Selection) -> Records:
 
 
 def open_once(source: Any) -> OpenOnce:
-    """Return the same source, to be opened once by all calls that take it: the headers of files are read once, and a
-    database or Spark is connected to once.
+    """Return the same source, opened once for all calls that take it.
 
-    Rows that arrive after the first call may not be seen: make another one for these.
+    The headers of files are then read once, and a database or Spark is connected to once. Rows that arrive after the
+    first call may not be seen: call it again for these.
 
     Args:
         source: whatever ``run`` takes.
@@ -351,7 +353,7 @@ def open_once(source: Any) -> OpenOnce:
 
 
 def _open_elsewhere(source: Any, selection: Selection) -> Records | None:
-    """Records in a database, on a cluster or in files; None for what lies in memory."""
+    """Return the records of a database, a cluster or files; None for data in memory."""
     library = type(source).__module__.partition(".")[0]
     if library == "ibis":
         from privatest.engines.sql import open_table  # an extra
@@ -381,7 +383,7 @@ def _in_memory(source: Any, selection: Selection) -> Records:
     if type(source).__name__ == "LazyFrame":
         raise InvalidData("The data are a LazyFrame, which holds no records yet. Call its collect() first.")
     library = type(source).__module__.partition(".")[0]
-    # Of the type, not of the object: a pandas column shows its index as attributes.
+    # The type is asked, not the object: a pandas column shows its index as attributes.
     table = hasattr(type(source), "columns") or hasattr(type(source), "column_names")
     if not table and (library == "pyarrow" or (library not in ("pandas", "polars", "numpy") and _speaks_arrow(source))):
         source = _from_capsule(source)
@@ -403,15 +405,15 @@ def _in_memory(source: Any, selection: Selection) -> Records:
             return found
         columns = [None if name is None else _pick(source, names, name) for name in wanted[1:]]
         keys = [
-            None if one is None else line_keys(one) if isinstance(one, LineFields) else column_keys(one)
+            None if one is None else line_keys(one) if isinstance(one, LineFields) else frame_keys(one)
             for one in columns
         ]
         stream = _with_keys(found, *keys)
-    return records_of(stream, selection.most, selection.order)
+    return records_of_rows(stream, selection.most, selection.order)
 
 
 def _with_keys(records: Column | StreamRecords, *keys: Keys | None) -> RowStream:
-    """The rows of a column together with their keys (unit, order, group), as one piece."""
+    """Return the rows of a column together with their keys (unit, order, group)."""
 
     def read(progress: Progress) -> Iterator[RowPart]:
         columns = [records] if isinstance(records, Column) else (part.records for part in records.stream.parts())
@@ -427,7 +429,7 @@ def _with_keys(records: Column | StreamRecords, *keys: Keys | None) -> RowStream
 
 
 def _pick(table: Any, names: list[str], name: str) -> Any:
-    if hasattr(table, "iloc"):  # pandas: by position, so that labels that are not text work too
+    if hasattr(table, "iloc"):  # pandas: by position, because its labels need not be texts
         return table.iloc[:, names.index(name)]
     return table[name]
 
@@ -437,7 +439,7 @@ def _speaks_arrow(source: Any) -> bool:
 
 
 def _single(source: Any, column: str | None = None) -> Column | StreamRecords:
-    """The records of a single column, of this name if it has one."""
+    """Return the records of a single column; ``column`` is its name if it has one."""
     if isinstance(source, (str, bytes, bytearray)):
         raise InvalidData(
             "The data are a single text, and no file is called so. Pass a list, an array or a column of records, or a "
@@ -468,7 +470,7 @@ def _single(source: Any, column: str | None = None) -> Column | StreamRecords:
 
 
 def _from_capsule(source: Any) -> Any:
-    """What an object that speaks Arrow hands over: a table, or a chunked column. Nothing is copied."""
+    """Return the table or chunked column of an object of the Arrow protocol, without a copy."""
     pa = import_arrow(f"The data are a {type(source).__name__}, which")
     if type(source).__module__.partition(".")[0] == "pyarrow" and not isinstance(source, pa.RecordBatchReader):
         return source
@@ -488,14 +490,13 @@ def _from_arrow(values: Any) -> StreamRecords:
 
 
 def count_records(source: Any, **where: Any) -> int:
-    """The number of records that a test on this source sees.
+    """Return the number of records that a test on this source counts.
 
-    ``where`` says where they lie, as for ``run``: ``column``, ``unit``, ``max_rows_per_unit``, ``order``. A unit with m
-    rows counts as min(m, max_rows_per_unit) records.
+    A unit with m rows counts as min(m, max_rows_per_unit) records.
 
     Args:
         source: as for :func:`privatest.open_once`.
-        **where: ``column``, ``unit``, ``max_rows_per_unit``, ``order``.
+        **where: ``column``, ``unit``, ``max_rows_per_unit`` and ``order``, as for ``run``.
 
     >>> count_records([0.5, None, 2.0])
     3
@@ -504,13 +505,14 @@ def count_records(source: Any, **where: Any) -> int:
 
 
 def column_names(source: Any) -> list[str]:
-    """The names of a file's columns, in its order: for whoever holds the data, to choose from.
+    """Return the names of a file's columns, in order, for the holder of the data to choose from.
 
-    Names only, never a value or a number of rows. The first line of a text file that looks like a record rather than
-    names (a number, a date, something empty, twice the same, or what the rows below hold) is refused and not shown.
+    It returns names only, never a value or a number of rows. If the first line of a text file looks like a record
+    rather than like names (it has a number, a date, an empty field, one name twice, or a field of the rows below), it
+    raises InvalidData and does not show the line.
 
     Args:
-        source: path, glob or folder of Parquet, CSV or Feather files; of several the first one's.
+        source: path, glob or folder of Parquet, CSV or Feather files; the first file is read.
     """
     paths = as_paths(source)
     if paths is None:
@@ -529,20 +531,20 @@ def open_for(
     order: str | None = None,
     group: str | None = None,
 ) -> Records:
-    """The records of a source for a mechanism: they promise what it needs, or are refused.
+    """Open the records of a source for a mechanism. Raises InvalidData if they do not promise what it needs.
 
-    Every mechanism gets its records here. With ``unit`` those of a person are joined to as many as it hides, or, where
-    it looks at their order, left in their places (:class:`PlacedRecords`); records that are open already keep what they
-    were opened with.
+    Every mechanism gets its records here. With ``unit`` the rows of a person are joined to as many as the noise hides
+    or, for a mechanism that uses their order, left in their places (:class:`PlacedRecords`). Records that are open
+    already keep what they were opened with.
     """
-    if need.ordered and isinstance(named_by_user(source), (set, frozenset)):
-        raise _no_order()
+    if need.ordered and isinstance(unwrapped(source), (set, frozenset)):
+        raise _set_has_no_order()
     most = None if unit is None else need.rows
     records = open_source(source, column=column, unit=unit, max_rows_per_unit=most, order=order, group=group)
     if need.ordered and most is not None:
         if isinstance(records, UnitRecords):
             records = PlacedRecords(records.stream, order, turns=Turns(most))
-        elif in_places := getattr(records, "in_places", None):  # a database's
+        elif in_places := getattr(records, "in_places", None):  # records of a database
             records = in_places()
         else:
             raise InvalidData(
@@ -551,13 +553,20 @@ def open_for(
                 "file in order of time, and pass that."
             )
     check_promise(records.promise, need)
-    if order is not None and isinstance(records, OrderTeller) and not said_of(source).text_order:
+    if order is not None and isinstance(records, OrderedRows) and not reading_options(source).text_order:
         check_order(order, records.order_forms())
     return records
 
 
 def placed(turns: Turns, source: Any, *, column: str | None, unit: Any, order: str | None) -> PlacedRecords:
-    """A batch of a stream whose units had some turns before; ``unit`` names a column, or says whose each record is."""
+    """Open a batch of a stream, of whose units some rows were taken before.
+
+    Args:
+        turns: the rows that were taken.
+        source: the batch.
+        column, order: columns of the batch.
+        unit: name of a column, or the unit of each record.
+    """
     if isinstance(unit, str):
         found = open_for(Need(turns.most, ordered=True), source, column=column, unit=unit, order=order)
         if not isinstance(found, PlacedRecords):
@@ -585,22 +594,22 @@ def placed(turns: Turns, source: Any, *, column: str | None, unit: Any, order: s
 def block_totals(
     score: Score, source: Any, block: int, column: str | None = None, *, order: str | None = None, start: int = 0
 ) -> list[int]:
-    """:func:`totals_of_blocks` of a source, in its own order or in that of the column ``order``."""
+    """Return :func:`totals_of_blocks` of a source, in its own order or in that of the column ``order``."""
     block = positive_integer(block=block)
     if start < 0:
         raise InvalidInput(f"start={start} must be at least 0.")
-    if isinstance(named_by_user(source), (set, frozenset)):
-        raise _no_order()
+    if isinstance(unwrapped(source), (set, frozenset)):
+        raise _set_has_no_order()
     return totals_of_blocks(open_source(source, column=column, order=order), score, block, start)
 
 
-def _no_order() -> InvalidData:
+def _set_has_no_order() -> InvalidData:
     return InvalidData("The data are a set, which has no order. Pass a list, an array or a column in order of time.")
 
 
 @dataclass(frozen=True)
 class Arms:
-    """The records of two groups, and what the groups are called."""
+    """The records of two groups, and the groups' names."""
 
     control: Records
     treatment: Records
@@ -608,11 +617,11 @@ class Arms:
 
     @property
     def both(self) -> tuple[Records, Records]:
-        """The two."""
+        """Records of the control group and of the treated group."""
         return self.control, self.treatment
 
     def counts(self) -> tuple[int, int]:
-        """How many records each group has."""
+        """Return the number of records of each group."""
         return self.control.count(), self.treatment.count()
 
 
@@ -625,13 +634,15 @@ def open_arms(
     column: str | None = None,
     unit: str | None = None,
 ) -> Arms:
-    """The records of two groups, each for a mechanism that needs this much of a promise.
+    """Open the records of two groups for a mechanism.
 
     Args:
+        need: what the mechanism assumes about the records of each group.
         source: a pair of sources, of the control group and of the treated one; or one source, with ``group``.
-        group: the column that says which group a row belongs to. It is public, and has two values; rows without one
-            belong to neither.
-        control: which of these is the control group; left out: the first in the order of their names.
+        group: the column that says in which group a row is. It is public and has two values; rows without a value are
+            in neither group.
+        control: the name of the control group; None: the first one in alphabetical order.
+        column, unit: columns of the source, as for :func:`open_source`.
     """
     if isinstance(source, Arms):
         return source
@@ -679,7 +690,7 @@ def _open_two(need: Need, source: Any, control: Any, column: str | None, unit: s
             "there. Without unit every row is a person of its own."
         )
     first, second = source
-    if _places(first) & _places(second):
+    if _identities(first) & _identities(second):
         raise InvalidData(
             "Control and treatment are the same data, or have a file in common: everybody in it would be in both "
             "groups, and pay for each group's count. Give the records of different people, or one table and group=."
@@ -687,12 +698,12 @@ def _open_two(need: Need, source: Any, control: Any, column: str | None, unit: s
     return Arms(open_for(need, first, column=column), open_for(need, second, column=column))
 
 
-def _places(source: Any) -> set[Any]:
-    """Identities of a source, to tell whether two are the same: of files, tables, or the object itself."""
-    data = named_by_user(source)
+def _identities(source: Any) -> set[Any]:
+    """Return what identifies a source (its files, its table, or the object), so that two can be compared."""
+    data = unwrapped(source)
     if isinstance(data, str) and "://" in data:
-        return set(source_of(data).parts)
+        return set(address_of(data).parts)
     paths = as_paths(data)
     if paths is not None:
         return {file_identity(path) for path in files_of(paths)[1]}
-    return set() if isinstance(data, tuple | range) else {id(data)}  # Python makes one of two constants
+    return set() if isinstance(data, tuple | range) else {id(data)}  # Python may keep two equal constants as one object

@@ -1,7 +1,7 @@
-"""Records in a Spark DataFrame, summed by the cluster: built-in functions only, no Python worker, no row to the driver.
+"""Records in a Spark DataFrame, summed by the cluster with built-in functions: no Python worker, no row to the driver.
 
-A score is one expression (:mod:`privatest.engines.expression`), as on every database. What a job says when it fails may
-quote records, so Spark's own log is off meanwhile and its message is not passed on.
+A score is one expression (:mod:`privatest.engines.expression`), as in every database. Errors of a job may quote
+records, so Spark's own log is off while a job runs, and the error's text is not shown.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from privatest.engines.records import (
     NO_ENDS,
     Column,
     Declared,
-    OneReading,
+    LastReading,
     Promise,
-    Seen,
+    SourceRecords,
     Surplus,
     block_ends,
     guarded,
-    no_places,
-    tied,
-    unfit,
-    unordered,
+    joined_rows_error,
+    no_order_error,
+    ties_error,
+    unsupported_type,
 )
 from privatest.engines.sql import SUMMABLE
-from privatest.engines.units import joined
+from privatest.engines.units import sum_of_persons
 from privatest.errors import InvalidData, MissingExtra
 from privatest.numbers import Integers
 from privatest.scores import Cells, Score
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean")
 PLAIN = "string"
 
 
 @dataclass(frozen=True)
 class SparkLanguage:
-    """Columns of Spark; ``functions`` is the module of them that fits the frame."""
+    """Expressions of Spark; ``functions`` is the module for the frame's kind of session."""
 
     functions: Any
 
@@ -83,34 +83,34 @@ class SparkLanguage:
         return text.isin(list(labels))
 
     def double(self, x: Any, kind: str) -> Any:
-        """A column of numbers as doubles; the cast cannot fail for any record."""
+        """Return a column of numbers as doubles, by a cast that cannot fail for any record."""
         return x if kind == "double" else x.cast("double")
 
     def text(self, x: Any, kind: str) -> Any:
-        """A text without the collation of its column (which Spark knows from version 4 on), and without padding."""
+        """Return a text without its column's collation, which Spark has from version 4 on, and without padding."""
         if kind.startswith("string collate"):
             return self.functions.collate(x, "UTF8_BINARY")
         return self.functions.rtrim(x.cast(PLAIN)) if kind.startswith("char(") else x
 
     def key(self, x: Any, kind: str) -> Any:
-        """A unit as something that equal units share: 0.0 and -0.0 are one, NaN is none."""
+        """Return a unit in a form in which equal units are equal: 0.0 and -0.0 are one unit, NaN is none."""
         if kind in ("float", "double"):
             x = x.cast("double") + self.number(0.0)
             return self.functions.when(~self.functions.isnan(x), x)
         if is_text(kind):
             return x if kind == PLAIN else self.text(x, kind).cast("binary")
         if not (is_number(kind) or kind.startswith(("date", "time", "binary"))):
-            raise unfit(f"units of type {kind}", "Units are numbers, texts or dates")
+            raise unsupported_type(f"units of type {kind}", "Units are numbers, texts or dates")
         return x
 
     def group(self, x: Any, kind: str) -> Any:
-        """A group as a text."""
+        """Return a group as a text."""
         if not (is_text(kind) or is_number(kind) or kind.startswith(("date", "time"))):
-            raise unfit(f"groups of type {kind}", "Groups are numbers, texts or dates")
+            raise unsupported_type(f"groups of type {kind}", "Groups are numbers, texts or dates")
         return self.text(x, kind) if is_text(kind) else self.key(x, kind).cast(PLAIN)
 
     def form(self, text: Any) -> Any:
-        """The form of ISO text, as ``keys.order_forms`` tells it."""
+        """Return the form of a text in ISO format, as ``keys.order_forms`` names it."""
         F = self.functions
 
         def whole(pattern: str) -> Any:
@@ -124,42 +124,42 @@ class SparkLanguage:
         return self.case(arms, F.lit(""))
 
     def place(self, x: Any, kind: str) -> Any:
-        """An order as something that sorts the same everywhere: text by code points, NaN as NULL."""
+        """Return an order in a form that sorts as in all databases: text by code points, NaN as NULL."""
         if is_text(kind):
             return self.text(x, kind).cast("binary")
         if kind == "boolean":
             return x.cast("int")
         if not (is_number(kind) or kind.startswith(("date", "time"))):
-            raise unfit(f"an order of type {kind}", "Order by numbers, dates, times or texts")
+            raise unsupported_type(f"an order of type {kind}", "Order by numbers, dates, times or texts")
         return self.key(x, kind)
 
 
 def constant_array(table: Sequence[int]) -> str:
-    """SQL for an array of integers: one text is parsed in no time, unlike thousands of numbers, and folded once."""
+    """Return SQL for an array of integers, written as one text: thousands of numbers take long to parse."""
     return f"cast(split('{','.join(map(str, table))}', ',') AS array<bigint>)"
 
 
 def is_number(kind: str) -> bool:
-    """Whether a type is one of numbers; booleans are 0 and 1."""
+    """Return whether a type is one of numbers; booleans are 0 and 1."""
     return kind.partition("(")[0] in NUMBERS
 
 
 def is_text(kind: str) -> bool:
-    """Whether a type is text, with or without a collation."""
+    """Return whether a type is text, with or without a collation."""
     return kind.partition("(")[0].partition(" ")[0] in (PLAIN, "varchar", "char")
 
 
-# monotonically_increasing_id: the partition above these bits, the row's place in it below.
 PLACE_BITS = 33
-# Where Spark keeps the type char(n) or varchar(n) of a column that it calls a string.
+"""Bits of monotonically_increasing_id that hold a row's place in its partition; the partition is above them."""
 CHAR = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark keeps the type char(n) or varchar(n) of a column that it calls a string."""
 COMPLAINT = "Spark could not finish the job. Count the frame's rows yourself to learn why."
-# Seconds, at most, to wait for the other tasks of a job that failed: they may fail, and log a record, too.
 LAST_WORDS = 5.0
+"""The most seconds to wait for the other tasks of a failed job, which may fail and log a record too."""
 
 
 def open_frame(frame: Any, selection: Selection) -> SparkRecords:
-    """The records of one column of a Spark DataFrame. Nothing runs yet."""
+    """Return the records of one column of a Spark DataFrame. No job runs yet."""
     kind = type(frame).__module__
     remote = ".connect." in kind
     try:
@@ -180,7 +180,7 @@ def open_frame(frame: Any, selection: Selection) -> SparkRecords:
     names = [entry.name for entry in fields]
     record, unit, order, group = selection.of(names, "the DataFrame")
     if not (is_number(types[record]) or is_text(types[record])):
-        raise unfit(f"type {types[record]}", column=record)
+        raise unsupported_type(f"type {types[record]}", column=record)
     read = language.text if is_text(types[record]) else language.double
     chosen = [read(_column_called(frame, names, record), types[record]).alias("r")]
     if unit is not None:
@@ -207,10 +207,10 @@ def open_frame(frame: Any, selection: Selection) -> SparkRecords:
 
 
 def _column_called(frame: Any, names: list[str], name: str) -> Any:
-    """The column of that name, whatever dots it has in it."""
+    """Return the column of that name, which may contain dots."""
     alike = [other for other in names if other.lower() == name.lower()]
     quoted = "`" + name.replace("`", "``") + "`"
-    if len(alike) > 1:  # one of them at most exists for Spark, unless it is told to mind the case
+    if len(alike) > 1:  # for Spark at most one of them exists, unless it compares case
         twins = " and ".join(map(repr, alike))
         return guarded(
             f"Columns {twins} of the DataFrame differ in case only, which Spark overlooks. Rename all but one, or set "
@@ -221,38 +221,40 @@ def _column_called(frame: Any, names: list[str], name: str) -> Any:
 
 
 def _group_called(text: str, kind: str) -> str | None:
-    """The name of a group whose key, of this type, Spark writes as this text."""
+    """Return the name of a group whose key, of this type, Spark writes as this text."""
     if is_text(kind):
         return text
     if kind == "boolean":
         return group_name(text == "true")
-    return group_name(plain_key(text, loose=True)) if is_number(kind) else plain_time(text)
+    return group_name(plain_key(text, untyped=True)) if is_number(kind) else plain_time(text)
 
 
 @dataclass(frozen=True, eq=False)
-class SparkRecords(OneReading):
-    """A column of a DataFrame, with the columns of its units and of its order."""
+class SparkRecords(SourceRecords):
+    """A column of a DataFrame, with the columns of its unit, order and group."""
 
-    rows: Any  # a frame of the columns r (record), u (unit), o and t (order, its text), g (group): where named
+    rows: Any  # a frame of the columns r (record), u (unit), o (order), t (the order's text), g (group), if named
     language: SparkLanguage
     window: Any
     kind: str
     most: int | None
     order: str | None
     column: str
-    grouped: str = PLAIN  # the type of the groups' column
+    grouped: str = PLAIN  # type of the group's column
     nullable: bool = True  # whether the schema allows NULL
-    _seen: Seen = field(default_factory=Seen, repr=False)
-    _texts: dict[str, str] = field(default_factory=dict, repr=False)  # what stands in g, by the groups' names
+    _last_reading: LastReading = field(default_factory=LastReading, repr=False)
+    _texts: dict[str, str] = field(default_factory=dict, repr=False)  # the text in g by the group's name
 
     @property
     def promise(self) -> Promise:
-        return Promise.of(self.most, self.order)
+        return Promise.of_database(self.most, self.order)
 
     @property
     def declared(self) -> Declared:
         content: Any = "text" if is_text(self.kind) else "truths" if self.kind == "boolean" else "numbers"
-        missing = self.nullable or content == "text" or self.kind in ("float", "double")  # these hold "" and NaN
+        missing = (
+            self.nullable or content == "text" or self.kind in ("float", "double")
+        )  # a text may be "", a double NaN
         found = Declared(content, self.kind, self.column, nullable=missing)
         return replace(found, between=(0, 1)) if content == "truths" else found
 
@@ -260,7 +262,7 @@ class SparkRecords(OneReading):
         found = self._ask(self.rows.where("g IS NOT NULL").select("g").distinct().limit(MOST_GROUPS))
         for text in sorted(text for (text,) in found):
             name = _group_called(text, self.grouped)
-            if name is not None:  # two decimals may be one double, whose name is the first one's then
+            if name is not None:  # two decimals may be one double: the first has the name
                 self._texts[text if name in self._texts else name] = text
         return list(self._texts)
 
@@ -273,10 +275,10 @@ class SparkRecords(OneReading):
 
     def only(self, name: str) -> SparkRecords:
         inside = self.language.any_of(self.language.functions.col("g"), [self._texts[name]])
-        return replace(self, rows=self.rows.where(inside), _seen=Seen())
+        return replace(self, rows=self.rows.where(inside), _last_reading=LastReading())
 
     def portions(self) -> Iterator[Column]:
-        """The records themselves, for the holder of the data only; partition by partition."""
+        """Yield the records themselves, for the holder of the data only, partition by partition."""
         rows = self._guarded(lambda: self.rows.select("r").toLocalIterator())
         while some := self._guarded(lambda: [row[0] for row in islice(rows, CHUNK)]):
             yield SequenceRecords(some, self.declared)
@@ -295,7 +297,7 @@ class SparkRecords(OneReading):
         large = max(abs(score.low), abs(score.high)) >= SUMMABLE
         value = self._score(score)
         if self.most is not None:
-            return joined(self._by_size(self._owned(value), counted=large), self.most)
+            return sum_of_persons(self._by_size(self._owned(value), counted=large), self.most)
         if large:
             counts = self._counts(self._valued(value))
             return sum(counts.values()), sum(value * count for value, count in counts.items())
@@ -303,11 +305,11 @@ class SparkRecords(OneReading):
         return int(count), int(total or 0)
 
     def _by_size(self, rows: Any, *, counted: bool) -> list[tuple[int, int, int]]:
-        """Of the units with m rows each: m, how many rows they have, and the sum of their values (see ``joined``).
+        """Return m, the number of rows and the sum of values of the units with m rows each; see ``sum_of_persons``.
 
         Args:
-            rows: those of a unit, with their values v.
-            counted: whether values are too large to be summed there: how many rows have each of them is asked instead.
+            rows: the rows that have a unit, with their values v.
+            counted: whether values are too large to be summed by Spark. Then the rows with each value are counted.
         """
         F = self.language.functions
         if counted:
@@ -327,7 +329,7 @@ class SparkRecords(OneReading):
         pairs = rows.groupBy("u", "v").agg(F.count(F.lit(1)).alias("n"))
         unit, most = self.window.partitionBy("u"), self.language.whole(self.most)
         pairs = pairs.select("u", "v", "n", (F.sum("n").over(unit) > most).alias("many"))
-        # Units of few rows have no name from here on: their rows count, and are added up where they lie.
+        # Units of few rows lose their names here: all their rows count, so Spark adds them up.
         pairs = pairs.select(F.when(F.col("many"), F.col("u")).alias("u"), "v", "n").groupBy("u", "v")
         pairs = pairs.agg(F.sum("n").alias("n"))
         place = F.row_number().over(unit.orderBy("v")).alias("place")
@@ -356,13 +358,13 @@ class SparkRecords(OneReading):
         if not len(ends):
             return
         if self.order is None:
-            raise unordered()
+            raise no_order_error()
         F = self.language.functions
         with self._placed(self.rows.select("o").sort(F.col("o").asc_nulls_last())) as (rows, _):
             self._check_ties(rows, ends)
 
     @property
-    def tells_order(self) -> bool:
+    def has_order_values(self) -> bool:
         return True
 
     def order_forms(self) -> set[str]:
@@ -384,26 +386,26 @@ class SparkRecords(OneReading):
         return [plain_key(values.get(place)) for place in places]
 
     def _check_ties(self, rows: Any, ends: range) -> None:
-        """Raise InvalidData if the rows on both sides of an end have one order.
+        """Raise InvalidData if the rows on both sides of an end have equal orders.
 
-        Spark compares them itself: Python has no years beyond 9999, and one hour twice a year.
+        Spark compares them itself, because Python has no years beyond 9999 and repeats one hour each year.
         """
         if not len(ends):
             return
         F, whole, first, step = self.language.functions, self.language.whole, max(ends.start, 1), ends.step
         place, along = F.col("place"), self.window.orderBy("place")
-        # The last row before an end and the first one after it: few enough for a window over all of them.
+        # Only the last row before an end and the first one after it: few enough for one window over all of them.
         inside = (place >= whole(first - 1)) & (place < whole(ends.stop))
         near = rows.where(inside & (((place - whole(first - step)) % whole(step)).isin(0, step - 1)))
         same = F.col("o").eqNullSafe(F.lag("o").over(along)) & (F.lag("place").over(along) == place - whole(1))
         at_end = (place >= whole(first)) & ((place - whole(first - step)) % whole(step) == whole(0))
         tie = near.select((same & at_end).alias("tie")).where(F.col("tie"))
         if self._ask(tie.agg(F.count(F.lit(1))))[0][0]:
-            raise tied(self.order)
+            raise ties_error(self.order)
 
     @contextmanager
     def _placed(self, rows: Any) -> Iterator[tuple[Any, int]]:
-        """Sorted rows with their places, and how many: they stay in their partitions, whose sizes tell the places."""
+        """Yield sorted rows with their places, and their number. The sizes of the partitions give the places."""
         F, whole = self.language.functions, self.language.whole
         rows = rows.withColumn("id", F.monotonically_increasing_id()).persist()
         try:
@@ -431,14 +433,14 @@ class SparkRecords(OneReading):
     def _sorted(self, score: Score) -> Any:
         self._fits(score)
         if self.most is not None:
-            raise no_places(self.most)
+            raise joined_rows_error(self.most)
         if self.order is None:
-            raise unordered()
+            raise no_order_error()
         F = self.language.functions
         return self._valued(self._score(score)).sort(F.col("o").asc_nulls_last(), F.col("v").asc())
 
     def _score(self, score: Score) -> Any:
-        """The column that is the score of each row."""
+        """Return the score of each row as a column."""
         made = expression.score_of_text if is_text(self.kind) else expression.score_of_number
         return made(score, self.language.functions.col("r"), self.language)
 
@@ -447,12 +449,12 @@ class SparkRecords(OneReading):
         return made(cells, self.language.functions.col("r"), self.language)
 
     def _valued(self, value: Any) -> Any:
-        """The rows with their value v."""
+        """Return the rows with their value v."""
         others = [*(["u"] if self.most is not None else []), *(["o"] if self.order is not None else [])]
         return self.rows.select(*others, value.alias("v"))
 
     def _owned(self, value: Any) -> Any:
-        """The rows that have a unit, with their value v."""
+        """Return the rows that have a unit, with their value v."""
         return self._valued(value).where(self.language.functions.col("u").isNotNull())
 
     def _counts(self, rows: Any) -> dict[int, int]:
@@ -462,10 +464,10 @@ class SparkRecords(OneReading):
     def _ask(self, query: Any) -> list[Any]:
         return self._guarded(lambda: list(query.collect()))
 
-    def _guarded(self, ask: Callable[[], Answer]) -> Answer:
-        """Run a job guarded, with Spark's own log off, which quotes the records that a job fails at."""
+    def _guarded(self, ask: Callable[[], Result]) -> Result:
+        """Run a job guarded and with Spark's own log off, which quotes the records that a job fails at."""
 
-        def quietly() -> Answer:
+        def quietly() -> Result:
             with _log_off(self.rows.sparkSession):
                 return ask()
 
@@ -474,7 +476,7 @@ class SparkRecords(OneReading):
 
 @contextmanager
 def _log_off(session: Any) -> Iterator[None]:
-    """Within it Spark's process here logs nothing; what Spark Connect and other machines log is theirs."""
+    """Switch off the log of Spark's process on this machine. Logs of Spark Connect and other machines stay on."""
     context: Any = getattr(session, "_sc", None)
     try:
         log4j = context._jvm.org.apache.logging.log4j
@@ -482,7 +484,7 @@ def _log_off(session: Any) -> Iterator[None]:
         nothing = log4j.core.filter.ThresholdFilter.createFilter(log4j.Level.OFF, neutral, deny)
         settings = log4j.LogManager.getContext(False).getConfiguration()
         settings.addFilter(nothing)
-    except Exception:  # a remote session, or one that logs by other means
+    except Exception:  # a remote session, or one with another kind of log
         yield
         return
     try:
@@ -491,12 +493,12 @@ def _log_off(session: Any) -> Iterator[None]:
         _await_tasks(context)
         raise
     finally:
-        with suppress(Exception):  # of a process that is gone
+        with suppress(Exception):  # Spark's process may have ended
             settings.removeFilter(nothing)
 
 
 def _await_tasks(context: Any) -> None:
-    """Wait for the tasks of a job that failed: each of them may log a record that it fails at, too."""
+    """Wait for the tasks of a job that failed, because each of them may log the record that it fails at."""
     last = time.monotonic() + LAST_WORDS
     with suppress(Exception):
         tracker = context._jsc.sc().statusTracker()

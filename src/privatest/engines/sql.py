@@ -1,13 +1,14 @@
-"""Records in a table of DuckDB, PostgreSQL or whatever else Ibis speaks to, summed where they lie.
+"""Records in a table of DuckDB, PostgreSQL or any other database that Ibis supports, summed in the database.
 
-Opening a table looks at its structure only. A total, the totals of blocks and a histogram are one query each, which
-returns integers, never a record. What a database says when it fails may quote records, so it is not passed on.
+Opening a table reads its structure only. A total, the totals of blocks and a histogram are one query each, which
+returns integers and never a record. Errors of a database may quote records, so their texts are not shown.
 
-:class:`IbisLanguage` writes what :mod:`privatest.engines.expression` needs, with the differences between databases.
+:class:`IbisLanguage` implements the operations that :mod:`privatest.engines.expression` needs, with the differences
+between databases.
 
-:class:`PostgresColumns` reads columns of PostgreSQL so that no value of any record can raise. The server says what a
-column is: a domain is its base type, an enumeration is text. Text is read in databases whose encoding is UTF-8 only: in
-others a byte may stand for no character, as 129 in WIN1252, and to convert that record would raise.
+:class:`PostgresColumns` reads columns of PostgreSQL so that no value of any record can raise an error. The server says
+what a column is: a domain is its base type, an enumeration is text. Text is read only in databases whose encoding is
+UTF-8: in others some bytes stand for no character (129 in WIN1252), and to convert a record with one would raise.
 """
 
 from __future__ import annotations
@@ -24,51 +25,50 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from privatest.addresses import format_of, unclear_login, without_secrets
+from privatest.addresses import format_of, has_ambiguous_login, without_secrets
 from privatest.engines import expression
-from privatest.engines.arrays import column_of
+from privatest.engines.arrays import arrow_records
 from privatest.engines.keys import ISO, ISO_ZONED, ZONE, ColumnNames, Selection, group_name, plain_key, plain_time
 from privatest.engines.records import (
     MOST_GROUPS,
     NO_ENDS,
     Column,
     Declared,
-    OneReading,
+    LastReading,
     Promise,
-    Seen,
+    SourceRecords,
     Surplus,
     block_ends,
     each_guarded,
     guarded,
-    no_places,
-    tied,
-    unfit,
-    unordered,
+    joined_rows_error,
+    no_order_error,
+    ties_error,
+    unsupported_type,
 )
-from privatest.engines.units import joined
+from privatest.engines.units import sum_of_persons
 from privatest.errors import InvalidData, MissingExtra
 from privatest.numbers import Integers, suggestion
 from privatest.scores import Cells, Score
 
-# Sums of 2^41 such scores stay within 64 bits. Larger scores are counted, and summed here in Python's integers.
 SUMMABLE = 1 << 22
-# Rows that no table has.
+"""Scores below this are summed by the database: sums of 2^41 of them stay within 64 bits. Larger ones are counted
+there, and summed here as Python integers."""
 MOST_ROWS = 1 << 62
-
-
-# Databases whose arrays can be written as a text and indexed in constant time.
+"""More rows than any table has."""
 ARRAYS = {"duckdb": "[{}]", "postgres": "{{{}}}"}
+"""How arrays are written in the databases that can index them in constant time."""
 
 
 @dataclass(frozen=True)
 class IbisLanguage:
-    """Expressions of Ibis for one database; ``dialect`` is the name of its back end."""
+    """Expressions of Ibis for one database; ``dialect`` is Ibis's name of the database."""
 
     ibis: Any
     dialect: str
 
     def number(self, value: float) -> Any:
-        # By way of text: as a plain literal 0.1 would be a decimal, whose cast to a double some databases round.
+        # Written as a text, because as a literal 0.1 is a decimal, whose cast some databases do not round to nearest.
         return self.ibis.literal(repr(float(value))).cast("float64")
 
     def whole(self, value: int) -> Any:
@@ -87,7 +87,7 @@ class IbisLanguage:
         if self.dialect in ARRAYS:
             written = ARRAYS[self.dialect].format(",".join(map(str, table)))
             return self.ibis.literal(written).cast("array<int64>")[index]
-        # Elsewhere: the entries side by side in one text, as digits above the smallest.
+        # In other databases the table is one text, in which each entry has the same number of digits.
         least = min(table)
         width = len(str(max(table) - least))
         written = "".join(f"{entry - least:0{width}d}" for entry in table)
@@ -105,7 +105,7 @@ class IbisLanguage:
         return self.exact(text).isin(written) if written else self.ibis.literal(False)
 
     def _constants(self, texts: Sequence[bytes]) -> list[Any]:
-        """What ``exact`` makes of texts of these bytes; in digits, so that no character of them reaches a parser."""
+        """Return what ``exact`` makes of texts with these bytes, in digits, so that no parser sees a character."""
         builtin = self.ibis.udf.scalar.builtin
         if self.dialect == "duckdb":
 
@@ -126,7 +126,7 @@ class IbisLanguage:
         return [convert_from(decode(data.hex(), "hex"), "UTF8") for data in texts]
 
     def finite(self, x: Any) -> Any:
-        """Whether a number of DuckDB's is neither NaN nor infinite."""
+        """Return whether a number in DuckDB is neither NaN nor infinite."""
 
         @self.ibis.udf.scalar.builtin(signature=(("float64",), "boolean"))
         def isfinite(x):  # type: ignore[no-untyped-def]
@@ -135,29 +135,29 @@ class IbisLanguage:
         return isfinite(x)
 
     def unless_odd(self, x: Any, odd: int, value: Any) -> Any:
-        """The value of a double, ``odd`` where it is NaN or infinite, for a database that needs to be told first."""
+        """Return ``value``, or ``odd`` where x is NaN or infinite, for a database that must test for that first."""
         if self.dialect != "duckdb":
             return value
-        # DuckDB leaves comparisons out that a Parquet file's minimum and maximum settle, but NaN is in neither.
+        # DuckDB drops comparisons that a Parquet file's minimum and maximum decide, but NaN is in neither of them.
         return self.case([(~self.finite(x), self.whole(odd))], value)
 
     def double(self, x: Any) -> Any:
-        """A column of numbers as doubles; the cast cannot fail for any record."""
+        """Return a column of numbers as doubles, by a cast that cannot fail for any record."""
         kind = x.type()
         if kind.is_boolean():
             return x.cast("int32").cast("float64")
         if self.dialect == "postgres" and kind.is_decimal() and not _short(kind):
             return self._guarded(x)
         if self.dialect == "duckdb" and kind.is_decimal() and not kind.scale:
-            # HUGEINT is of this type to Ibis. DuckDB casts it to a double near by, its text to the nearest one.
+            # Ibis calls HUGEINT a decimal too. DuckDB does not round it to the nearest double, but it does its text.
             near = x.cast("float64")
             small = near.abs() <= self.number(2.0**53)
             return self.case([(small, near)], x.cast("string").cast("float64"))
         return x if kind.is_float64() else x.cast("float64")
 
     def _guarded(self, x: Any) -> Any:
-        """PostgreSQL's numeric is unbounded, and its cast to a double raises beyond a double's range."""
-        # Half-way between the largest double and 2^1024, and half the smallest: from there on doubles end.
+        """Return a PostgreSQL numeric as a double; it is unbounded, and its cast raises beyond the range of doubles."""
+        # Numbers from half-way between the largest double and 2^1024 on are infinite, up to half the smallest are 0.
         over, under = Decimal(2**1024 - 2**970), _written(Fraction(1, 2**1075))
         far = self.ibis.literal(str(over)).cast("decimal")
         tiny = self.ibis.literal(f"{under:f}").cast("decimal")
@@ -166,28 +166,28 @@ class IbisLanguage:
         return self.case(arms, x.cast("float64"))
 
     def key(self, x: Any) -> Any:
-        """A unit as something that equal units share: 0.0 and -0.0 are one, NaN is none."""
+        """Return a unit in a form in which equal units are equal: 0.0 and -0.0 are one unit, NaN is none."""
         kind = x.type()
         if kind.is_floating():
             x = x.cast("float64") + self.number(0.0)
             return self.case([(x.isnan(), self.ibis.null().cast("float64"))], x)
         if kind.is_nested() or kind.is_json():
-            raise unfit(f"units of type {kind}", "Units are numbers, texts or dates")
+            raise unsupported_type(f"units of type {kind}", "Units are numbers, texts or dates")
         return self.exact(x) if kind.is_string() else x
 
     def place(self, x: Any) -> Any:
-        """An order as something that sorts the same everywhere: text by code points, NaN as NULL."""
+        """Return an order in a form that sorts alike in all databases: text by code points, NaN as NULL."""
         kind = x.type()
         if kind.is_string():
             return self.exact(x)
         if kind.is_boolean():
             return x.cast("int32")
         if not (kind.is_numeric() or kind.is_date() or kind.is_time() or kind.is_timestamp()):
-            raise unfit(f"an order of type {kind}", "Order by numbers, dates, times or texts")
+            raise unsupported_type(f"an order of type {kind}", "Order by numbers, dates, times or texts")
         return self.key(x)
 
     def form(self, text: Any) -> Any:
-        """The form of ISO text, as ``keys.order_forms`` tells it."""
+        """Return the form of a text in ISO format, as ``keys.order_forms`` names it."""
 
         def whole(pattern: str) -> Any:
             return text.re_search(f"^({pattern})$")
@@ -200,9 +200,9 @@ class IbisLanguage:
         return self.case(arms, "")
 
     def exact(self, text: Any) -> Any:
-        """A text as something that compares by code points: columns may have collations that ignore case.
+        """Return a text in a form that compares by code points, because a column's collation may ignore case.
 
-        Those of PostgreSQL have lost theirs already (:class:`PostgresColumns`).
+        :class:`PostgresColumns` has removed the collations of PostgreSQL already.
         """
         if self.dialect == "duckdb":
 
@@ -215,7 +215,7 @@ class IbisLanguage:
 
 
 def group_caller(kind: Any) -> Callable[[str], str | None]:
-    """A function from the text that a database writes for a group's key, of this type, to the group's name."""
+    """Return a function from what a database writes for a group's key of this type to the group's name."""
     if kind.is_string():
         return str
     if kind.is_boolean():
@@ -223,12 +223,12 @@ def group_caller(kind: Any) -> Callable[[str], str | None]:
     if kind.is_date() or kind.is_time() or kind.is_timestamp():
         return plain_time
     if not kind.is_numeric():
-        raise unfit(f"groups of type {kind}", "Groups are numbers, texts or dates")
-    return lambda text: group_name(plain_key(text, loose=True))
+        raise unsupported_type(f"groups of type {kind}", "Groups are numbers, texts or dates")
+    return lambda text: group_name(plain_key(text, untyped=True))
 
 
 def _short(kind: Any) -> bool:
-    """Whether every number of a decimal type lies within the range of doubles."""
+    """Return whether every number of a decimal type lies within the range of doubles."""
     return kind.precision is not None and kind.precision <= 300 and (kind.scale or 0) <= 300
 
 
@@ -246,8 +246,8 @@ NUMBERS = {
 }
 TEXTS = ("text", "varchar", "bpchar", "char", "name", "citext", "enum")
 TIMES = {"date": "date", "time": "time", "timestamp": "timestamp", "timestamptz": "timestamp"}
-# Besides numbers, texts and times: what can be grouped by, and says whose a row is.
 UNITS = ("uuid", "bytea", "inet", "cidr", "macaddr", "macaddr8", "timetz")
+"""Types besides numbers, texts and times that a unit may have."""
 UNREADABLE = "The columns of {} cannot be read. May you read it?"
 TYPES = """
 SELECT oid, CASE WHEN typtype = 'e' THEN 'enum'
@@ -263,9 +263,9 @@ WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p')
 
 
 def find_table(backend: Any, name: str, shown: str) -> str:
-    """The table of that name as SQL: one that is visible without its schema, or ``<schema>.<table>``.
+    """Return a table as SQL, by a name that is visible without its schema, or by ``<schema>.<table>``.
 
-    Names may have dots in them; views of both kinds, foreign and partitioned tables are tables.
+    Names may contain dots. Views of both kinds, foreign and partitioned tables are tables.
     """
 
     def ask() -> list[tuple[str, str, bool]]:
@@ -289,7 +289,7 @@ def find_table(backend: Any, name: str, shown: str) -> str:
 
 @dataclass(frozen=True)
 class PostgresColumns:
-    """The columns of a table or query, by what the server says they are."""
+    """The columns of a table or query, with the types that the server says they have."""
 
     backend: Any
     ibis: Any
@@ -298,7 +298,7 @@ class PostgresColumns:
 
     @classmethod
     def of(cls, backend: Any, ibis: Any, source: str, shown: str) -> PostgresColumns:
-        """The columns of ``source``: SQL that may stand behind FROM. No row is read."""
+        """Return the columns of ``source``, SQL that may follow FROM. No row is read."""
 
         def ask() -> tuple[list[Any], dict[int, str]]:
             with backend.begin() as cursor:
@@ -314,7 +314,7 @@ class PostgresColumns:
         return cls(backend, ibis, source, kinds)
 
     def rows(self, wanted: ColumnNames) -> Any:
-        """An Ibis table of the columns r, u, o, t, g, of types that Ibis knows and in a form that cannot raise."""
+        """Return an Ibis table of the columns r, u, o, t and g (see ``SqlRecords.rows``) that cannot raise an error."""
         record, unit, order, group = wanted
         parts = {"r": self._record(record)}
         if unit is not None:
@@ -336,7 +336,7 @@ class PostgresColumns:
         if kind in TEXTS:
             return self._text(name), "string"
         if kind != "numeric" and kind not in NUMBERS:
-            raise unfit(f"type {kind}", column=name)
+            raise unsupported_type(f"type {kind}", column=name)
         return _quoted(name), self._number(name)
 
     def _unit(self, name: str) -> tuple[str, Any]:
@@ -349,13 +349,13 @@ class PostgresColumns:
         kind, column = self.kinds[name][0], _quoted(name)
         if kind in TEXTS:
             return self._text(name), "string"
-        if kind == "numeric":  # its NaN equals itself here, and is missing everywhere else
+        if kind == "numeric":  # NaN, which equals itself in PostgreSQL, becomes NULL
             return f"NULLIF({column}, 'NaN'::numeric)", self._number(name)
         if kind in ("float4", "float8"):
             return f"NULLIF({column}::float8 + 0.0::float8, 'NaN'::float8)", "float64"
         if kind in NUMBERS or kind in TIMES:
             return column, {**NUMBERS, **TIMES}[kind]
-        raise unfit(what, remedy)
+        raise unsupported_type(what, remedy)
 
     def _number(self, name: str) -> Any:
         kind, precision, scale = self.kinds[name]
@@ -366,10 +366,10 @@ class PostgresColumns:
         return self.ibis.dtype(f"decimal({max(precision, scale)}, {scale})")
 
     def _text(self, name: str) -> str:
-        """A text that compares by code points; of char(n), which pads, without the blanks at its end."""
+        """Return a text that compares by code points; char(n) loses the blanks at its end."""
         encoding = self.backend.con.info.parameter_status("server_encoding")
         if encoding != "UTF8":
-            raise unfit(
+            raise unsupported_type(
                 f"text in the encoding {encoding}, in which not every byte is a character",
                 "Name a column of numbers or dates, such as that of a view with a number for each text, or copy the "
                 "table to a database in UTF8",
@@ -387,36 +387,36 @@ COMPLAINT = "The database could not answer the query. Ask it about the table its
 
 @dataclass(frozen=True)
 class QueryRunner:
-    """Runs a query: to an Arrow table (``whole``), or to batches one after the other (``stream``)."""
+    """Runs a query; ``whole`` returns an Arrow table, ``stream`` yields its batches."""
 
     whole: Callable[[Any], Any]
     stream: Callable[[Any], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class SqlRecords(OneReading):
-    """A column of an Ibis table, with the columns of its units and of its order."""
+class SqlRecords(SourceRecords):
+    """A column of a database's table, with the columns of its unit, order and group."""
 
-    rows: Any  # a table of the columns r (record), u (unit), o and t (order, its text), g (group): where named
+    rows: Any  # a table of the columns r (record), u (unit), o (order), t (the order's text), g (group), if named
     runner: QueryRunner
     language: IbisLanguage
     most: int | None
     order: str | None
     column: str | None = None
-    placed: bool = False  # rows that do not count stay in their places, as those of PlacedRecords
-    called: Callable[[str], str | None] = str  # the name of a group, of the text that stands in g
-    _seen: Seen = field(default_factory=Seen, repr=False)
-    _texts: dict[str, str] = field(default_factory=dict, repr=False)  # by the groups' names
+    placed: bool = False  # whether rows that do not count stay in their places, as in PlacedRecords
+    called: Callable[[str], str | None] = str  # returns the name of a group for a text in g
+    _last_reading: LastReading = field(default_factory=LastReading, repr=False)
+    _texts: dict[str, str] = field(default_factory=dict, repr=False)  # the text in g by the group's name
 
     @classmethod
     def of(cls, table: Any, runner: QueryRunner, language: IbisLanguage, selection: Selection) -> SqlRecords:
-        """The records of one column of a table."""
+        """Return the records of one column of a table."""
         wanted = selection.of(list(table.columns), "the table")
         record: Any = table[wanted.record]
         unit, order, group = (None if name is None else table[name] for name in wanted[1:])
         kind = record.type()
         if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
-            raise unfit(f"type {kind}", column=wanted.record)
+            raise unsupported_type(f"type {kind}", column=wanted.record)
         chosen = {"r": record}
         if unit is not None:
             chosen["u"] = language.key(unit)
@@ -432,7 +432,7 @@ class SqlRecords(OneReading):
     def over(
         cls, rows: Any, runner: QueryRunner, language: IbisLanguage, wanted: ColumnNames, most: int | None
     ) -> SqlRecords:
-        """The records of a table of the columns r, u, o, t and g, which were made of the wanted ones."""
+        """Return the records of a table of the columns r, u, o, t and g, made from the wanted columns."""
         called: Callable[[str], str | None] = str
         if "g" in rows.columns:
             called = group_caller(rows.g.type())
@@ -445,7 +445,7 @@ class SqlRecords(OneReading):
         texts = [text.decode() if isinstance(text, bytes) else text for text in found["g"].to_pylist()]
         for text in sorted(texts):
             name = self.called(text)
-            if name is not None:  # two decimals may be one double, whose name is the first one's then
+            if name is not None:  # two decimals may be one double: the first has the name
                 self._texts[text if name in self._texts else name] = text
         return list(self._texts)
 
@@ -459,23 +459,23 @@ class SqlRecords(OneReading):
 
     def only(self, name: str) -> SqlRecords:
         inside = self.language.any_of(self.rows.g, [self._texts[name]])
-        return replace(self, rows=self.rows.filter(inside), _seen=Seen())
+        return replace(self, rows=self.rows.filter(inside), _last_reading=LastReading())
 
     @property
     def promise(self) -> Promise:
         if self.placed and self.order is not None:
             return Promise(self.most, "tied")
-        return Promise.of(self.most, self.order)
+        return Promise.of_database(self.most, self.order)
 
     def in_places(self) -> SqlRecords:
-        """The same rows, all in the places of the order: the first ``most`` of each unit count, by order and score.
+        """Return the same rows in their places; the first ``most`` rows of each unit count, by order and score.
 
-        Guarantees: how many rows of a unit count at each place depends on units and order alone; the others, and those
-        of nobody, have the odd score. The same rows count as those of :class:`PlacedRecords`.
+        Guarantees: how many rows of a unit count at each place depends on units and order alone. The other rows, and
+        rows without a unit, have the odd score. :class:`PlacedRecords` counts the same rows.
         """
         if self.order is None:
-            raise unordered()
-        return replace(self, placed=True, _seen=Seen())
+            raise no_order_error()
+        return replace(self, placed=True, _last_reading=LastReading())
 
     @property
     def declared(self) -> Declared:
@@ -486,10 +486,10 @@ class SqlRecords(OneReading):
         return replace(found, between=(0, 1) if kind.is_boolean() else tuple(kind.bounds)) if whole else found
 
     def portions(self) -> Iterator[Column]:
-        """The records themselves, for the holder of the data only."""
+        """Yield the records themselves, for the holder of the data only."""
         query = self.rows.select(r=self.rows.r)
         return each_guarded(
-            COMPLAINT, lambda: (column_of(batch.column(0), self.column) for batch in self.runner.stream(query))
+            COMPLAINT, lambda: (arrow_records(batch.column(0), self.column) for batch in self.runner.stream(query))
         )
 
     def _rows(self) -> int:
@@ -504,7 +504,7 @@ class SqlRecords(OneReading):
     def _sum(self, score: Score) -> tuple[int, int | Fraction]:
         large = max(abs(score.low), abs(score.high)) >= SUMMABLE
         if self._joins:
-            return joined(self._by_size(score, counted=large), self.most or 1)
+            return sum_of_persons(self._by_size(score, counted=large), self.most or 1)
         if large or not (self.most or expression.few_steps(score)):
             return self._counted_sum(score)
         rows = self._valued(self._score(score), score.odd_score)
@@ -512,11 +512,12 @@ class SqlRecords(OneReading):
         return int(found["n"][0].as_py()), int(found["total"][0].as_py() or 0)
 
     def _by_size(self, score: Score, *, counted: bool) -> Iterator[tuple[int, int, int]]:
-        """Of the units with m rows each: m, how many rows they have, and the sum of their scores (see ``joined``).
+        """Yield m, the number of rows and the sum of scores of the units with m rows each; see ``sum_of_persons``.
 
         Args:
             score: what is summed.
-            counted: whether scores are too large to be summed there: how many rows have each of them is asked instead.
+            counted: whether scores are too large to be summed by the database. Then the rows with each score are
+            counted.
         """
         rows = self._valued(self._score(score), score.odd_score)
         if counted:
@@ -529,13 +530,13 @@ class SqlRecords(OneReading):
             groups = units.group_by("m").aggregate(total=units.total.sum(), n=units.m.sum())
             found = self._ask(groups)
             totals = found["total"].to_pylist()
-        # Sums are decimals to some databases.
+        # In some databases sums are decimals.
         yield from zip(
             *(map(int, part) for part in (found["m"].to_pylist(), found["n"].to_pylist(), totals)), strict=True
         )
 
     def _counted_sum(self, score: Score) -> tuple[int, int]:
-        """Count and sum from how many records have each value: exact however large the scores are."""
+        """Return count and sum, computed from counts of each value, which is exact however large scores are."""
         by_cell = self.most is None
         value = self._cell(score.cells) if by_cell else self._score(score)
         rows = self._valued(value, score.cells.count if by_cell else score.odd_score)
@@ -554,7 +555,7 @@ class SqlRecords(OneReading):
         ibis, most = self.language.ibis, self.most or 1
         pairs = rows.group_by(["u", "v"]).aggregate(n=rows.count())
         pairs = pairs.mutate(many=pairs.n.sum().over(ibis.window(group_by=pairs.u)) > most)
-        # Units of few rows have no name from here on: their rows count, and are added up where they lie.
+        # Units of few rows lose their names here: all their rows count, so the database adds them up.
         pairs = pairs.mutate(u=ibis.cases((pairs.many, pairs.u)))
         pairs = pairs.group_by(["u", "v"]).aggregate(n=pairs.n.sum())
         pairs = pairs.mutate(
@@ -576,7 +577,7 @@ class SqlRecords(OneReading):
         query = rows.order_by(self._in_order(rows)).select(v=rows.v.cast("int64"), **ties)
         batches = guarded(COMPLAINT, lambda: list(self.runner.stream(query)))
         if ties and any(np.asarray(batch.column(1)).any() for batch in batches):
-            raise tied(self.order)
+            raise ties_error(self.order)
         found = np.concatenate([np.empty(0, dtype=np.int64), *(np.asarray(batch.column(0)) for batch in batches)])
         self._agree(len(found))
         return found
@@ -585,13 +586,13 @@ class SqlRecords(OneReading):
         if not len(ends):
             return
         if self.order is None:
-            raise unordered()
+            raise no_order_error()
         rows = self._with_ties(self.rows, [self.rows.o.asc(nulls_first=False)], ends)
         if self._ask(rows.aggregate(n=rows.tie.sum()))["n"][0].as_py():
-            raise tied(self.order)
+            raise ties_error(self.order)
 
     @property
-    def tells_order(self) -> bool:
+    def has_order_values(self) -> bool:
         return self.order is not None
 
     def order_forms(self) -> set[str]:
@@ -603,7 +604,7 @@ class SqlRecords(OneReading):
 
     def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
         order, kind = self.rows.o, self.rows.o.type()
-        # Dates and decimals as the database writes them: Python does not have all of them.
+        # Dates and decimals are read as texts, because Python does not have all of them.
         plain = kind.is_integer() or kind.is_floating() or kind.is_binary() or kind.is_string()
         window = self.language.ibis.window(order_by=[order.asc(nulls_first=False)])
         place = self.language.ibis.row_number().over(window)
@@ -612,10 +613,10 @@ class SqlRecords(OneReading):
         values = dict(zip(found["place"].to_pylist(), found["value"].to_pylist(), strict=True))
         if kind.is_date() or kind.is_time() or kind.is_timestamp():
             return [None if values.get(place) is None else plain_time(values[place]) for place in places]
-        return [plain_key(values.get(place), loose=kind.is_decimal()) for place in places]
+        return [plain_key(values.get(place), untyped=kind.is_decimal()) for place in places]
 
     def _with_ties(self, rows: Any, in_order: list[Any], ends: range) -> Any:
-        """The rows with their places, and a column tie: 1 for the first row after an end if both have one order."""
+        """Return the rows with their places, and tie: 1 for a row after an end with the order of the row before it."""
         ibis = self.language.ibis
         window = ibis.window(order_by=in_order)
         rows = rows.mutate(place=ibis.row_number().over(window), same=rows.o.identical_to(rows.o.lag().over(window)))
@@ -627,7 +628,7 @@ class SqlRecords(OneReading):
         self._in_places(score)
         score.check_total(block)
         rows = self._valued(self._score(score), score.odd_score)
-        # How many rows there are is known afterwards, so that the last end may not be one between two whole blocks.
+        # The number of rows is known only afterwards, so the last end may not lie between two whole blocks.
         rows = self._with_ties(rows, self._in_order(rows), block_ends(MOST_ROWS, block, start))
         rows = rows.filter(rows.place >= start)
         from_start = rows.place - start
@@ -639,7 +640,7 @@ class SqlRecords(OneReading):
             self._agree(start + sum(sizes))
         whole = sum(size == block for size in sizes)  # all but the last, at least
         if any(found["ties"].to_pylist()[:whole]):
-            raise tied(self.order)
+            raise ties_error(self.order)
         return [int(total) for total in found["total"].to_pylist()[:whole]]
 
     def _in_order(self, rows: Any) -> list[Any]:
@@ -659,19 +660,19 @@ class SqlRecords(OneReading):
 
     @property
     def _joins(self) -> bool:
-        """Whether the rows of a unit are joined."""
+        """Whether the rows of a unit are joined to one sum."""
         return self.most is not None and not self.placed
 
     def _in_places(self, score: Score) -> None:
-        """Refuse a score that does not fit, and rows that have no places."""
+        """Raise InvalidData for a score that does not fit, and for rows without an order."""
         self._fits(score)
         if self._joins:
-            raise no_places(self.most)
+            raise joined_rows_error(self.most)
         if self.order is None:
-            raise unordered()
+            raise no_order_error()
 
     def _valued(self, value: Any, odd: int) -> Any:
-        """All rows with their value v; of units those that have one, in places those that do not count as ``odd``."""
+        """Return the rows with their value v. Joined rows need a unit; placed rows that do not count have ``odd``."""
         names = {"v": value} | {name: self.rows[name] for name in ("u", "o") if name in self.rows.columns}
         rows = self.rows.select(**names)
         if self._joins:
@@ -693,12 +694,13 @@ class SqlRecords(OneReading):
 
 
 NAME = "privatest_records"
+"""What queries call a DuckDB relation."""
 PREPARED = "The database could not be given the tables in memory that the query joins. May you make temporary tables?"
 UNLISTED = "The tables of {} cannot be listed. May you read that schema?"
 
 
 def open_table(table: Any, selection: Selection) -> SqlRecords:
-    """The records of an Ibis table, view or query (or of a single Ibis column), summed where it lies."""
+    """Return the records of an Ibis table, view, query or column, summed by its database."""
     ibis = _import_ibis("An Ibis table")
     if isinstance(table, ibis.expr.types.Column):
         table = table.as_table()
@@ -713,13 +715,13 @@ def open_table(table: Any, selection: Selection) -> SqlRecords:
         table = table.select(*names)
         for name in names:
             kind = table[name].type()
-            if kind.is_geospatial() or kind.is_json():  # which Ibis writes as functions of them
-                raise unfit(f"type {kind}", column=name)
-        # What the expression holds in memory is brought to the server first, and must live as long as the records.
+            if kind.is_geospatial() or kind.is_json():  # Ibis reads these through functions
+                raise unsupported_type(f"type {kind}", column=name)
+        # Tables in memory that the query uses are sent to the server first, and must live as long as the records.
         guarded(PREPARED, lambda: backend._run_pre_execute_hooks(table))
         source = f"({backend.compile(table)})"
         return _of_postgres(ibis, backend, source, "the table", selection, keep=table)
-    # DuckDB's answers are Arrow tables already (and DuckDB 2 lacks what Ibis 12 asks it for batches with).
+    # DuckDB answers with Arrow tables, and DuckDB 2 lacks the method that Ibis 12 uses to read batches.
     batches = backend.name != "duckdb"
     runner = QueryRunner(
         backend.to_pyarrow, backend.to_pyarrow_batches if batches else lambda q: backend.to_pyarrow(q).to_batches()
@@ -728,12 +730,12 @@ def open_table(table: Any, selection: Selection) -> SqlRecords:
 
 
 def open_relation(relation: Any, selection: Selection) -> SqlRecords:
-    """The records of a DuckDB relation, summed by the connection that it comes from."""
+    """Return the records of a DuckDB relation, summed by its connection."""
     return _of_relation(relation, lambda text: relation.query(NAME, text), selection, name=NAME)
 
 
 def _of_relation(relation: Any, ask: Callable[[str], Any], selection: Selection, **place: str) -> SqlRecords:
-    """The records of a DuckDB relation, which the text of a query calls by ``place`` (name, database)."""
+    """Return the records of a DuckDB relation; ``place`` is the name, and the schema, by which queries call it."""
     ibis = _import_ibis("A DuckDB relation")
     from ibis.backends.sql.datatypes import DuckDBType
 
@@ -745,7 +747,7 @@ def _of_relation(relation: Any, ask: Callable[[str], Any], selection: Selection,
 
     def stream(query: Any) -> Iterator[Any]:
         found = answer(query)
-        # DuckDB renamed it twice; the oldest name is that of versions before 1.4.
+        # DuckDB has renamed this method twice; the last name is that of versions before 1.4.
         names = ("to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader")
         yield from getattr(found, next(name for name in names if hasattr(found, name)))()
 
@@ -756,14 +758,14 @@ def _of_relation(relation: Any, ask: Callable[[str], Any], selection: Selection,
 
 
 def open_address(address: str, selection: Selection) -> SqlRecords:
-    """The records of a table named by ``<database>::<table>``, such as ``duckdb:///claims.db::payments``.
+    """Return the records of a table named by ``<database>::<table>``, such as ``duckdb:///claims.db::payments``.
 
-    A table of another schema than the default one is ``<schema>.<table>``. Databases: ``duckdb:///<path>``,
-    ``postgresql://<user>@<host>/<name>``, and every other address that Ibis knows.
+    A table outside of the default schema is ``<schema>.<table>``. Databases are ``duckdb:///<path>``,
+    ``postgresql://<user>@<host>/<name>``, and all other addresses that Ibis knows.
     """
     database, found, name = address.rpartition("::")
     shown = without_secrets(database or address, user=True)
-    if unclear_login(address):
+    if has_ambiguous_login(address):
         raise InvalidData(f"The name or password in the address {shown!r} holds an @. Write it as %40.")
     if not found and format_of(address) is not None:
         raise InvalidData(f"{shown!r} names a file, and addresses are for tables. Pass a path on this machine.")
@@ -780,7 +782,7 @@ def open_address(address: str, selection: Selection) -> SqlRecords:
     except BaseException:
         close()
         raise
-    weakref.finalize(records.runner, close)  # which copies of the records share
+    weakref.finalize(records.runner, close)  # copies of the records share the runner
     return records
 
 
@@ -801,7 +803,7 @@ def _of_ibis(connection: Any, name: str, shown: str, selection: Selection) -> Sq
 def _of_postgres(
     ibis: Any, backend: Any, source: str, shown: str, selection: Selection, keep: Any = None
 ) -> SqlRecords:
-    """The records of SQL that may stand behind FROM in PostgreSQL; ``keep`` lives as long as they do."""
+    """Return the records of SQL that may follow FROM in PostgreSQL; ``keep`` lives as long as they do."""
     columns = PostgresColumns.of(backend, ibis, source, shown)
     wanted = selection.of(list(columns.kinds), "the table")
 
@@ -813,7 +815,7 @@ def _of_postgres(
 
 
 def _of_duckdb(connection: Any, name: str, shown: str, selection: Selection) -> SqlRecords:
-    """By DuckDB's own connection: not every version of Ibis can list the tables of every version of DuckDB."""
+    """Return the records of a DuckDB table by DuckDB's own connection: Ibis cannot list the tables of all versions."""
     query = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = current_database()"
     every = guarded(UNLISTED.format(shown), lambda: connection.execute(query).fetchall())
     found = [(schema, bare) for schema, bare in every if name in (f"{schema}.{bare}", bare if schema == "main" else "")]
@@ -826,7 +828,7 @@ def _of_duckdb(connection: Any, name: str, shown: str, selection: Selection) -> 
     relation = guarded(
         f"The columns of {name!r} in {shown} cannot be read.", lambda: connection.query(f"FROM {quoted}")
     )
-    # Not relation.query: it makes a view, which DuckDB before 2.0 refuses in a file that is open for reading.
+    # relation.query would make a view, which DuckDB before 2.0 refuses in a file that is open for reading.
     schema, bare = found[0]
     return _of_relation(relation, connection.query, selection, database=schema, name=bare)
 
@@ -863,7 +865,7 @@ def _connect(ibis: Any, database: str, shown: str) -> Any:
 def _import_ibis(what: str) -> Any:
     try:
         import ibis
-        import pyarrow  # noqa: F401 - answers come as Arrow tables
+        import pyarrow  # noqa: F401 - Ibis returns Arrow tables
     except ImportError:
         raise MissingExtra.of(f"{what} is read by way of Ibis.", "sql") from None
     return ibis

@@ -1,14 +1,14 @@
-"""Persons with several rows, for every engine; and records in memory or files that are joined by unit or put in order.
+"""Persons with several rows: the rules for every engine, and records in memory or files joined by unit or put in order.
 
-A unit (a person) with m rows counts as at most k records, and every row counts alike: where scores are summed, each of
-its rows has the weight min(1, k/m), so that the person's part is the sum of the scores, scaled to k rows. The sum over
-all persons is exact, and is rounded once (:func:`joined`). Nothing is chosen by what it holds, so the mean is right
-whatever m is. Counts of cells cannot be scaled (what is computed from them takes each record for whole): there k of the
-m rows are drawn, by whoever holds the randomness, without looking at them (:class:`Surplus`).
+A unit (a person) with m rows counts as at most k records, and every row counts alike. Where scores are summed, each of
+its rows has the weight min(1, k/m), so the person's part is the sum of the scores, scaled to k rows. The sum over all
+persons is exact and is rounded once (:func:`sum_of_persons`). No row is chosen by what it holds, so the mean is right
+whatever m is. Counts of cells cannot be scaled, because what is computed from them needs whole records: there k of the
+m rows are drawn without looking at them, by the caller, who has the randomness (:class:`Surplus`).
 
-Where positions matter the rule is another one (:class:`PlacedRecords`): of each unit the first k rows count, and every
-other row stays where it is and counts as a record that makes no sense. It looks at whose the rows are and at when they
-were, never at what they hold, so that nobody's rows move anybody else's.
+Where positions matter the rule is another one (:class:`PlacedRecords`): the first k rows of each unit count, and every
+other row stays in its place and counts as an odd record. The rule uses only whose rows are and when they were made,
+never what they hold, so one person's rows do not move those of others.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.engines.arrays import RowStream, StreamedRecords, StreamRecords
-from privatest.engines.keys import Coder, Keys, group_codes, keys_at, order_forms, plain_key, ranks
+from privatest.engines.keys import Keys, UnitCodes, group_codes, keys_at, order_forms, plain_key, ranks
 from privatest.engines.records import (
     NO_ENDS,
     Column,
     Promise,
     Surplus,
     block_ends,
-    indexer,
-    no_places,
-    tied,
-    whole_blocks,
+    index_score,
+    joined_rows_error,
+    sums_of_blocks,
+    ties_error,
 )
 from privatest.numbers import Integers
 from privatest.scores import Cells, Score
@@ -43,13 +43,13 @@ from privatest.scores import Cells, Score
 Truths = npt.NDArray[np.bool_]
 
 
-# So many pairs of unit and score are gathered before they are counted and merged.
 GATHER = 1 << 21
+"""Number of pairs of unit and score that are gathered before they are counted and merged."""
 
 
 @dataclass(frozen=True, eq=False)
 class OrderedRecords(StreamRecords):
-    """All rows of a stream, in the order of a column; the ordered ones are read into memory, at 16 bytes a row."""
+    """All rows of a stream in the order of a column. Their scores and ranks are in memory, at 16 bytes a row."""
 
     order: str
 
@@ -69,7 +69,7 @@ class OrderedRecords(StreamRecords):
         check_ends(np.sort(ranks(keys)), ends, self.order)
 
     @property
-    def tells_order(self) -> bool:
+    def has_order_values(self) -> bool:
         return True
 
     def order_forms(self) -> set[str]:
@@ -83,7 +83,7 @@ class OrderedRecords(StreamRecords):
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         scores, places = self._sorted(score)
         check_ends(places, block_ends(len(scores), block, start), self.order)
-        return whole_blocks(scores[start:], block)
+        return sums_of_blocks(scores[start:], block)
 
     def _sorted(self, score: Score) -> tuple[Integers, Integers]:
         scores, keys = [], []
@@ -91,24 +91,30 @@ class OrderedRecords(StreamRecords):
             assert part.order is not None
             scores.append(part.records.series(score))
             keys.append(part.order)
-        joined, places = np.concatenate([np.empty(0, np.int64), *scores]), ranks(keys)
-        self._agree(len(joined))
-        by_order = np.lexsort((joined, places))
-        return joined[by_order], places[by_order]
+        sum_of_persons, places = np.concatenate([np.empty(0, np.int64), *scores]), ranks(keys)
+        self._agree(len(sum_of_persons))
+        by_order = np.lexsort((sum_of_persons, places))
+        return sum_of_persons[by_order], places[by_order]
 
 
 def check_ends(places: Integers, ends: range, order: str | None) -> None:
-    """Raise InvalidData if rows on both sides of an end have equal places; there is one for each row, in order."""
+    """Raise InvalidData if rows on both sides of an end have equal ranks.
+
+    Args:
+        places: the rank of each row, in ascending order.
+        ends: numbers of rows after which a block ends.
+        order: the column, for the message.
+    """
     at = np.arange(max(ends.start, 1), min(ends.stop, len(places)), ends.step)
     if np.any(places[at - 1] == places[at]):
-        raise tied(order)
+        raise ties_error(order)
 
 
 @dataclass(frozen=True, eq=False)
 class UnitRecords(StreamedRecords):
-    """The rows of a stream, those of each unit joined to at most ``most`` records; rows without a unit do not count.
+    """The rows of a stream, those of each unit joined to at most ``most`` records. Rows without a unit do not count.
 
-    Sums need memory for each distinct pair of unit and score, at 24 bytes (texts as units: a table of them besides).
+    Sums take 24 bytes of memory for each distinct pair of unit and score, and a table of the units if these are texts.
     """
 
     most: int
@@ -118,7 +124,7 @@ class UnitRecords(StreamedRecords):
         return Promise(self.most, "joined")
 
     def is_shared(self) -> bool:
-        coder, tally = Coder(), _UnitSums()
+        coder, tally = UnitCodes(), _PairCounts()
         known: dict[str, int] = {}
         for part in self.stream.parts():
             assert part.unit is not None
@@ -135,7 +141,7 @@ class UnitRecords(StreamedRecords):
 
     def _sum(self, score: Score) -> tuple[int, Fraction]:
         units, scores, counts = self._tally(lambda records: records.series(score))
-        _, sizes = _sizes(units, counts)
+        _, sizes = _rows_of_persons(units, counts)
         order = np.argsort(sizes, kind="stable")
         sizes, scores, counts = sizes[order], scores[order], counts[order]
         first = np.flatnonzero(np.append(True, sizes[1:] != sizes[:-1])[: len(sizes)])
@@ -145,46 +151,46 @@ class UnitRecords(StreamedRecords):
             pairs = [one * times for one, times in zip(scores.tolist(), counts.tolist(), strict=True)]
             sums = [sum(pairs[start:end]) for start, end in itertools.pairwise([*first.tolist(), len(pairs)])]
         rows = np.add.reduceat(counts, first).tolist() if len(first) else []
-        return joined(zip(sizes[first].tolist(), rows, sums, strict=True), self.most)
+        return sum_of_persons(zip(sizes[first].tolist(), rows, sums, strict=True), self.most)
 
     def _cells(self, cells: Cells) -> tuple[list[int], Surplus]:
-        score = indexer(cells)
+        score = index_score(cells)
         units, found, counts = self._tally(lambda records: records.series(score))
-        person, sizes = _sizes(units, counts)
+        person, sizes = _rows_of_persons(units, counts)
         return Surplus.split(person, found, counts, sizes <= self.most, cells.count + 1, self.most)
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - there is no series
-        raise no_places(self.most)
+        raise joined_rows_error(self.most)
 
     def check_ends(self, ends: range) -> None:  # noqa: ARG002 - there are no places
-        raise no_places(self.most)
+        raise joined_rows_error(self.most)
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:  # noqa: ARG002 - there are no blocks
-        raise no_places(self.most)
+        raise joined_rows_error(self.most)
 
     def _tally(self, scores_of: Callable[[Column], Integers]) -> Pairs:
-        """Every pair of unit and score, in order, with the number of rows that have it."""
-        coder = Coder()
-        tally = _UnitSums()
+        """Return every pair of unit and score, sorted, with the number of rows that have it."""
+        coder = UnitCodes()
+        tally = _PairCounts()
         for part in self.stream.parts():
             assert part.unit is not None
             tally.add(coder.codes(part.unit), scores_of(part.records)[part.unit.present])
         return tally.merged()
 
 
-def joined(groups: Iterable[tuple[int, int, int]], most: int) -> tuple[int, Fraction]:
-    """How many records the rows of persons count as, and the sum of their scores, each person scaled to ``most`` rows.
+def sum_of_persons(groups: Iterable[tuple[int, int, int]], most: int) -> tuple[int, Fraction]:
+    """Return how many records persons count as, and the sum of their scores, each person scaled to ``most`` rows.
 
     Args:
-        groups: of the persons with m rows each: m, how many rows they have together, and the sum of their scores; in
-            as many parts as there are.
+        groups: for the persons with m rows each: m, the number of their rows, and the sum of their scores. Several
+            groups may have one m.
         most: k, the most records that a person counts as.
 
-    Guarantees: with m rows of scores s in [low, high] a person adds r = min(m, k) records and, before the rounding,
-    r sum(s)/m, which lies in [r low, r high]. The exact sum is rounded once, by whoever asks for a total (``nearest``):
-    so the whole moves by an integer of that range, whatever the person's rows are and whatever all others hold.
+    Guarantees: with m rows of scores s in [low, high] a person adds r = min(m, k) records and r sum(s)/m, which lies in
+    [r low, r high]. The caller rounds the exact sum once (``nearest``), so another set of rows of one person changes
+    the total by an integer of at most r (high - low), whatever all others hold.
 
-    >>> joined([(1, 3, 2), (5, 10, 3)], most=1)  # three persons of one row, two of five rows: 2 + 3/5
+    >>> sum_of_persons([(1, 3, 2), (5, 10, 3)], most=1)  # three persons of one row, two of five rows: 2 + 3/5
     (5, Fraction(13, 5))
     """
     rows, totals = Counter[int](), Counter[int]()
@@ -192,77 +198,77 @@ def joined(groups: Iterable[tuple[int, int, int]], most: int) -> tuple[int, Frac
         rows[size] += some
         totals[size] += total
     parts = [Fraction(0), *(Fraction(min(size, most) * total, size) for size, total in totals.items())]
-    while len(parts) > 1:  # in pairs, so that denominators stay small for as long as they can
+    while len(parts) > 1:  # in pairs, so that denominators stay small
         parts = [sum(parts[i : i + 2], Fraction(0)) for i in range(0, len(parts), 2)]
     count = sum(some // size * min(size, most) for size, some in rows.items())
     return count, parts[0]
 
 
-def _sizes(units: Integers, counts: Integers) -> tuple[Integers, Integers]:
-    """Of pairs in order of their units: which person each is of, counted from 0, and how many rows that person has."""
+def _rows_of_persons(units: Integers, counts: Integers) -> tuple[Integers, Integers]:
+    """Return, for pairs sorted by unit, the number of each pair's person and how many rows that person has."""
     first = np.flatnonzero(np.append(True, units[1:] != units[:-1])[: len(units)])
     person = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(units))))
     return person, np.add.reduceat(counts, first)[person] if len(first) else counts
 
 
-Known = int | float | str | bytes
-"""What a unit is known by: its plain name, or a digest of it."""
+UnitName = int | float | str | bytes
+"""A unit's name as a number or text, or a digest of it."""
 DIGEST = 16
-"""Bytes of a digest. Two units of one digest would share their turns: that costs rows, never privacy."""
+"""Bytes of a digest. Two units with one digest would share their turns, which costs rows, never privacy."""
 
 
 class Turns:
-    """How many rows of each unit were taken so far, over all batches of a stream. Raw, on the trusted side only.
+    """Counts the rows of each unit that were taken so far, over all batches of a stream. Raw, never released.
 
-    Units are told apart by what they say, not by their types: 7, 7.0 and "7" are one. To take two for one costs rows,
-    to take one for two would cost privacy. What cannot be told (None, NaN, an object of no plain form) is nobody.
+    Units are compared by what they say, not by their types: 7, 7.0 and "7" are one unit. To take two units for one
+    costs rows; to take one for two would cost privacy. None, NaN and objects without a plain form are no unit.
 
     Args:
-        most: rows of one unit that count.
-        key: units are known by their digests with this key, as a state keeps them; None: by their names, in memory.
-        taken: the units of the rows that were taken before.
+        most: the most rows of one unit that count.
+        key: with it units are kept as digests, as a state stores them; None: units are kept by name, in memory.
+        taken: the unit of each row that was taken before.
     """
 
     def __init__(self, most: int, key: bytes | None = None, taken: Iterable[bytes] = ()) -> None:
         self.most, self.key = most, key
-        self._taken: Counter[Known] = Counter(taken)
+        self._taken: Counter[UnitName] = Counter(taken)
 
     def hide(self, key: bytes) -> None:
-        """Know units by digests with this key from now on; by their names so far."""
+        """Replace the names of units by digests with this key, from now on."""
         assert self.key is None
         self.key = key
         self._taken = Counter({self.hidden(unit): taken for unit, taken in self._taken.items()})
 
-    def hidden(self, name: Known) -> Known:
-        """The digest of a unit's plain name; the name itself where there is no key."""
+    def hidden(self, name: UnitName) -> UnitName:
+        """Return the digest of a unit's name; the name itself without a key."""
         if self.key is None or isinstance(name, bytes):
             return name
-        text = f"={name}" if isinstance(name, str) else repr(name)  # no number's text begins so
+        text = f"={name}" if isinstance(name, str) else repr(name)  # no number's text begins with =
         return hashlib.blake2b(text.encode(), digest_size=DIGEST, key=self.key).digest()
 
-    def admit(self, unit: Any) -> Known | None:
-        """What a unit is known by, if a row of it still counts: it is taken then."""
+    def admit(self, unit: Any) -> UnitName | None:
+        """Take one row of a unit if it still counts, and return the unit's name or digest; else None."""
         known = self._known(unit)
         if known is None or self._taken[known] >= self.most:
             return None
         self._taken[known] += 1
         return known
 
-    def give_back(self, known: Known) -> None:
-        """Undo :meth:`admit` of a row that was not consumed."""
+    def give_back(self, known: UnitName) -> None:
+        """Undo :meth:`admit` for a row that was not used."""
         self._taken[known] -= 1
 
-    def taken(self) -> Counter[Known]:
-        """How many rows of each unit were taken."""
+    def taken(self) -> Counter[UnitName]:
+        """Return how many rows of each unit were taken."""
         return self._taken.copy()
 
-    def _known(self, unit: Any) -> Known | None:
-        name = _name(unit)
+    def _known(self, unit: Any) -> UnitName | None:
+        name = _unit_name(unit)
         return None if name is None else self.hidden(name)
 
-    def names(self, parts: Sequence[Keys]) -> tuple[list[Known], Integers]:
-        """The units of rows by what they are known by, and which of them each row is of; -1 where it is nobody's."""
-        found: dict[Known, int] = {}
+    def names(self, parts: Sequence[Keys]) -> tuple[list[UnitName], Integers]:
+        """Return the names or digests of the units, and the number of each row's unit among them; -1 for no unit."""
+        found: dict[UnitName, int] = {}
         rows = []
         for part in parts:
             values = part.values[part.present]
@@ -275,11 +281,11 @@ class Turns:
             rows.append(row)
         return list(found), np.concatenate([np.empty(0, dtype=np.int64), *rows])
 
-    def counting(self, names: list[Known], owner: Integers, places: Integers, scores: Integers) -> Truths:
-        """Which rows count: of each unit the first ones by place, up to ``most`` with those that were taken before.
+    def counting(self, names: list[UnitName], owner: Integers, places: Integers, scores: Integers) -> Truths:
+        """Return which rows count: of each unit the first ones by place, at most ``most`` with those taken before.
 
         Guarantees: how many rows of a unit count at each place depends on owners and places alone. Of its rows at one
-        place the lowest scores are taken, so that every engine takes the same.
+        place those with the lowest scores count, so that every engine takes the same.
         """
         within = np.lexsort((scores, places, owner))
         sorted_owner = owner[within]
@@ -291,55 +297,53 @@ class Turns:
         counts: Truths = rank + before[owner] < self.most
         return counts
 
-    def take(self, names: list[Known], owner: Integers) -> None:
-        """Remember rows that counted and were consumed."""
+    def take(self, names: list[UnitName], owner: Integers) -> None:
+        """Count rows that counted and were used as taken."""
         for name, more in zip(names, np.bincount(owner, minlength=len(names)).tolist(), strict=True):
             if more:
                 self._taken[name] += more
 
 
-def _name(unit: Any) -> int | float | str | None:
-    """What a unit is known by; None for nobody."""
+def _unit_name(unit: Any) -> int | float | str | None:
+    """Return the name of a unit; None for no unit."""
     if isinstance(unit, np.generic):
         unit = unit.item()
     try:
-        return None if unit is None or unit != unit else plain_key(unit, loose=isinstance(unit, str | bytes))
-    except Exception:  # a unit's own code may raise anything: it is nobody then
+        return None if unit is None or unit != unit else plain_key(unit, untyped=isinstance(unit, str | bytes))
+    except Exception:  # the unit's own code may raise anything: it is no unit then
         return None
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedRecords(OrderedRecords):
-    """All rows of a stream in their places, the first ``most`` of each unit with their records, the others without.
+    """All rows of a stream in their places. The first ``most`` rows of each unit count; the others have the odd score.
 
-    A row that does not count, because its unit had its turns or it is nobody's, has the odd score.
-
-    Guarantees: which rows count depends on units and order alone, so that a person's records reach at most ``most`` of
-    the scores and nobody's place. The number of rows, whose they are and when they were is taken as public.
+    Guarantees: which rows count depends on units and order alone. So a person's records change at most ``most`` of the
+    scores and no other person's place. The number of rows, whose they are and when they were made is taken as public.
     """
 
     order: str | None  # type: ignore[assignment]
     turns: Turns = field(kw_only=True)
-    _last: list[tuple[list[Known], Integers]] = field(default_factory=list, repr=False, kw_only=True)
+    _last: list[tuple[list[UnitName], Integers]] = field(default_factory=list, repr=False, kw_only=True)
 
     @property
     def promise(self) -> Promise:
         return Promise(self.turns.most, "fixed" if self.order is None else "tied")
 
     @property
-    def tells_order(self) -> bool:
+    def has_order_values(self) -> bool:
         return self.order is not None
 
     def consumed(self, count: int) -> None:
-        """Of the rows of the last series, in order, so many were consumed: the units had these turns."""
+        """Count the first ``count`` rows of the last series as taken."""
         ((names, owner),) = self._last
         taken = owner[:count]
         self.turns.take(names, taken[taken >= 0])
 
-    def owners(self) -> list[Known | None]:
-        """Of each row of the last series, in order, what its unit is known by; None where the row does not count."""
+    def owners(self) -> list[UnitName | None]:
+        """Return the unit of each row of the last series, in order; None for a row that does not count."""
         ((names, owner),) = self._last
-        last: list[Known | None] = [*names, None]
+        last: list[UnitName | None] = [*names, None]
         return [last[at] for at in owner.tolist()]
 
     def _sum(self, score: Score) -> tuple[int, int]:
@@ -347,7 +351,7 @@ class PlacedRecords(OrderedRecords):
         return len(scores), sum(scores.tolist())
 
     def _cells(self, cells: Cells) -> tuple[list[int], None]:
-        found = self.series(indexer(cells))
+        found = self.series(index_score(cells))
         return np.bincount(found, minlength=cells.count + 1).tolist(), None
 
     def _sorted(self, score: Score) -> tuple[Integers, Integers]:
@@ -358,22 +362,22 @@ class PlacedRecords(OrderedRecords):
             units.append(part.unit)
             if part.order is not None:
                 keys.append(part.order)
-        joined = np.concatenate([np.empty(0, np.int64), *scores])
-        places = ranks(keys) if self.order is not None else np.arange(len(joined))
-        self._agree(len(joined))
+        sum_of_persons = np.concatenate([np.empty(0, np.int64), *scores])
+        places = ranks(keys) if self.order is not None else np.arange(len(sum_of_persons))
+        self._agree(len(sum_of_persons))
         names, owner = self.turns.names(units)
-        counts = self.turns.counting(names, owner, places, joined)
-        joined = np.where(counts, joined, score.table[-1])
-        by_order = np.lexsort((joined, places))
+        counts = self.turns.counting(names, owner, places, sum_of_persons)
+        sum_of_persons = np.where(counts, sum_of_persons, score.table[-1])
+        by_order = np.lexsort((sum_of_persons, places))
         self._last[:] = [(names, np.where(counts, owner, -1)[by_order])]
-        return joined[by_order], places[by_order]
+        return sum_of_persons[by_order], places[by_order]
 
 
 Pairs = tuple[Integers, Integers, Integers]
 
 
-class _UnitSums:
-    """Counts of pairs, merged now and then so that memory stays in proportion to the distinct ones."""
+class _PairCounts:
+    """Counts pairs of unit and score. Memory grows with the number of distinct pairs only."""
 
     def __init__(self) -> None:
         empty = np.empty(0, dtype=np.int64)
@@ -388,28 +392,28 @@ class _UnitSums:
             self.merged()
 
     def merged(self) -> Pairs:
-        """All pairs so far, in order of unit and score."""
+        """Return all pairs so far, sorted by unit and score, with their counts."""
         if self._loose:
             units, scores = (np.concatenate([pair[i] for pair in self._loose]) for i in range(2))
-            new = _counted(units, scores)
+            new = _count_pairs(units, scores)
             both = (np.concatenate([old, more]) for old, more in zip(self._merged, new, strict=True))
-            self._merged = new if len(self._merged[0]) == 0 else _counted(*both)
+            self._merged = new if len(self._merged[0]) == 0 else _count_pairs(*both)
             self._loose, self._waiting = [], 0
         return self._merged
 
 
-def _counted(units: Integers, scores: Integers, counts: Integers | None = None) -> Pairs:
-    """The distinct pairs in order, with how often each occurs (or the sum of its counts)."""
+def _count_pairs(units: Integers, scores: Integers, counts: Integers | None = None) -> Pairs:
+    """Return the distinct pairs, sorted, with how often each occurs, or with the sum of its counts."""
     if len(units) == 0:
         return units, scores, np.empty(0, dtype=np.int64)
     lowest, low, high = int(units.min()), int(scores.min()), int(scores.max())
     packs = (int(units.max()) - lowest + 1) * (high - low + 1) < 1 << 63
-    if packs and counts is None:  # both in one number, which sorts ten times as fast
+    if packs and counts is None:  # both fit into one number, which sorts ten times as fast
         key = np.sort((units - lowest) * (high - low + 1) + (scores - low))
         first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
         key, sizes = key[first], np.diff(np.append(first, len(key)))
         return key // (high - low + 1) + lowest, key % (high - low + 1) + low, sizes
-    if packs:  # stable: two runs in order are merged rather than sorted
+    if packs:  # a stable sort merges sorted runs
         order = np.argsort((units - lowest) * (high - low + 1) + (scores - low), kind="stable")
     else:
         order = np.lexsort((scores, units))
@@ -419,8 +423,8 @@ def _counted(units: Integers, scores: Integers, counts: Integers | None = None) 
     return units[first], scores[first], np.add.reduceat(ones, first)
 
 
-def records_of(stream: RowStream, most: int | None, order: str | None) -> UnitRecords | StreamRecords:
-    """The rows of a stream as records: joined by unit, put in order, or as they lie."""
+def records_of_rows(stream: RowStream, most: int | None, order: str | None) -> UnitRecords | StreamRecords:
+    """Return the rows of a stream as records: joined by unit, sorted by a column, or in the order of the source."""
     if most is not None:
         return UnitRecords(stream, most)
     return StreamRecords(stream) if order is None else OrderedRecords(stream, order)

@@ -682,12 +682,12 @@ class EstimateDesign(Budgeted[EstimateRelease]):
 
     def check(self, records: Records) -> None:
         """Type, and number where it is public."""
-        from privatest.engines.records import Tallied, check_count, counter  # planning needs no engine
+        from privatest.engines.records import Tallied, check_count, counting_score  # planning needs no engine
 
         if self.score is not None and self.counts_present:
             Tallied(records).check(self.score)
         else:
-            records.check(counter(self.location.cells) if self.score is None else self.score)  # type: ignore[union-attr]
+            records.check(counting_score(self.location.cells) if self.score is None else self.score)  # type: ignore[union-attr]
         if self.neighbours == "replace":
             check_count(records.count(), self.n)
 

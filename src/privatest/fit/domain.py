@@ -28,7 +28,7 @@ import numpy.typing as npt
 from privatest import numbers
 from privatest.documents import reading
 from privatest.engines import Records
-from privatest.engines.records import counter
+from privatest.engines.records import counting_score
 from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
 from privatest.hypotheses import Distribution, Labels, Reals, WholeNumbers, as_distribution
 from privatest.numbers import Floats, Integers, rational
@@ -251,7 +251,7 @@ def histogram(records: Records, cells: Cells, odd: int, source: RandomSource) ->
     Of persons who have more rows than count, rows are drawn from ``source``. The counts are raw: they must not leave
     the process except through a test's noise.
     """
-    records.check(counter(cells))
+    records.check(counting_score(cells))
     return symbols(np.array(records.histogram(cells, partial(draw_rows, source)), dtype=np.int64), odd)
 
 

@@ -20,7 +20,7 @@ from privatest.charge import Draw
 from privatest.decision import Release
 from privatest.decision.run import Budgeted, advantage_fact, check_better_than_a_coin, cost_fact, hidden_fact
 from privatest.documents import check_format, fraction_from_json, wholes_from_json
-from privatest.engines.records import check_count, counter
+from privatest.engines.records import check_count, counting_score
 from privatest.errors import Infeasible, InvalidDocument, InvalidInput, shown
 from privatest.facts import Fact, Probability
 from privatest.fit.candidates import (
@@ -243,7 +243,7 @@ class FitTest(Budgeted[FitRelease]):
 
     def check(self, records: engines.Records) -> None:
         """Type and number; a law that cannot be computed is refused now, not after the draw."""
-        records.check(counter(self.domain.cells))
+        records.check(counting_score(self.domain.cells))
         check_count(records.count(), self.n)
         _ = self.null_law
 

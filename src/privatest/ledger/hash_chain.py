@@ -29,7 +29,7 @@ from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 from privatest.addresses import DataAddress
-from privatest.charge import Receipt, Recorded
+from privatest.charge import Receipt, RecordedRelease
 from privatest.errors import LedgerTampered
 from privatest.ledger.account import (
     Account,
@@ -158,11 +158,11 @@ class LedgerRow(NamedTuple):
 
     def recorded(
         self, given: DataAddress | None, *, replayed: bool, read: bool = False, converted: str | None = None
-    ) -> Recorded:
+    ) -> RecordedRelease:
         """What was released, with its receipt; of a checked release row, for a request that was ``given`` this."""
         document = json.loads(self.release or "{}")
         source = document.pop(SOURCE, None) or {}
-        found = Recorded(document)
+        found = RecordedRelease(document)
         found.receipt = Receipt(
             dataset=self.dataset,
             request=self.request or "",

@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from privatest import numbers
-from privatest.addresses import DataAddress, covers_of, overlap
-from privatest.charge import ANYBODY, Recorded
+from privatest.addresses import DataAddress, normalized_covers, overlap
+from privatest.charge import ANYBODY, RecordedRelease
 from privatest.errors import (
     InvalidInput,
     LedgerTampered,
@@ -158,7 +158,7 @@ class Ledger:
         check_name(dataset=dataset)
         budget = request_price("A budget is the total that all requests may spend together.", epsilon, privacy)
         account, text = account_of(budget), written(budget)
-        named = None if covers is None else covers_of(covers)
+        named = None if covers is None else normalized_covers(covers)
         about = {name: value for name, value in {"neighbours": neighbours, "unit": unit}.items() if value is not None}
         check_protected(**about)
         if unit == ANYBODY:
@@ -260,7 +260,7 @@ class Ledger:
         asked: Mapping[str, Any] | None = None,
         neighbours: str = "replace",
         unit: str | None = None,
-    ) -> Recorded:
+    ) -> RecordedRelease:
         """Draw, record the draw together with the charge, make the release of what is recorded, and record it too.
 
         The same request again returns the recorded release: no new charge, and neither function is called. A request
@@ -353,7 +353,7 @@ class Ledger:
         asked: Mapping[str, Any] | None = None,
         neighbours: str = "replace",
         unit: str | None = None,
-    ) -> Recorded | None:
+    ) -> RecordedRelease | None:
         """The release of a completed request, None where there is none yet. Nothing is charged.
 
         Its ``receipt`` says when it was recorded and for which source; ``source``, ``asked``, ``neighbours`` and
@@ -377,7 +377,9 @@ class Ledger:
         check_same(charge, ask)
         return None if release is None else self._recorded(release, ask.protected, source, replayed=True)
 
-    def _recorded(self, row: LedgerRow, protected: Protected, source: DataAddress | None, **how: bool) -> Recorded:
+    def _recorded(
+        self, row: LedgerRow, protected: Protected, source: DataAddress | None, **how: bool
+    ) -> RecordedRelease:
         """What a release row holds, with a receipt that says how its price was counted."""
         with self._store.read() as book:
             budget = book.protected(row.dataset)

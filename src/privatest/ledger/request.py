@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privatest import numbers
-from privatest.addresses import DataAddress, covered, reached
+from privatest.addresses import DataAddress, is_covered, touches
 from privatest.charge import ANYBODY, differences
 from privatest.errors import BudgetExceeded, InvalidInput, RequestConflict, SourceNotCovered, shown
 from privatest.ledger.account import Account, Amount, Inconvertible, Protected, amount
@@ -225,13 +225,13 @@ def check_covered(covers: Mapping[str, list[str]], dataset: str, source: DataAdd
     """Refuse a source that the data set's grant does not name, or that another one's does."""
     name = "data of an unknown source" if source is None else repr(source.name)
     own = covers.get(dataset)
-    if own is not None and not covered(source, own):
+    if own is not None and not is_covered(source, own):
         raise SourceNotCovered(
             f"Data set {dataset!r} is granted for {brief(own)}; {name} is none of them. Give one of those, charge the "
             f"data set that {name} belongs to, or have it added: ledger.grant({dataset!r}, epsilon=..., covers=[...])."
         )
     for other, named in covers.items():
-        if other != dataset and reached(source, named):
+        if other != dataset and touches(source, named):
             remedy = (
                 f"Charge {other!r}."
                 if own is None

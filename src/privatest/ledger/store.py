@@ -48,7 +48,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from privatest.addresses import unclear_login, without_secrets
+from privatest.addresses import has_ambiguous_login, without_secrets
 from privatest.errors import (
     InvalidInput,
     LedgerError,
@@ -300,7 +300,7 @@ class Address:
             return cls(path=absolute(os.fspath(target)), text=os.fspath(target))
         if not isinstance(target, str | URL):
             raise InvalidInput(f"A ledger lies at a path or at a URL, not at a {type(target).__name__}.")
-        if isinstance(target, str) and unclear_login(target):
+        if isinstance(target, str) and has_ambiguous_login(target):
             raise InvalidInput("The name or password in the ledger's URL holds an @. Write it as %40.")
         try:
             # psycopg reads postgres:// as well; SQLAlchemy does not.

@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privatest import engines
-from privatest.addresses import reading_of
+from privatest.addresses import reading_facts
 from privatest.decision.design import design
 from privatest.decision.run import Design
 from privatest.engines.arrays import ArrayRecords
-from privatest.engines.records import Column, counter, folded_labels, guarded
-from privatest.engines.sources import TextRecords, coded, fold, is_loose, number_of, portions
+from privatest.engines.records import Column, counting_score, folded_labels, guarded
+from privatest.engines.sources import TextRecords, fold, may_be_numbers, number_of, portions, text_codes
 from privatest.errors import InvalidInput, shown
 from privatest.facts import Described, Fact, plain_value
 from privatest.numbers import Number, positive_integer
@@ -172,7 +172,7 @@ def check(
             raise InvalidInput(
                 f"epsilon={shown(epsilon)} cannot be given with what was designed already. Leave it out."
             )
-        return _looked(data, records, counter(null.record_cells), None, null.title)
+        return _looked(data, records, counting_score(null.record_cells), None, null.title)
     if alternative is None:
         raise InvalidInput(
             "alternative is missing. Give two distributions, or what was designed for another question: "
@@ -189,7 +189,7 @@ def check(
 
 def _looked(data: Any, records: Any, score: Score, clamp: tuple[float, float] | None, told: str) -> Look:
     records.check(score)
-    tally = _OddCounts(score, reading_of(data).get("reading", {}).get("decimal", "."))
+    tally = _OddCounts(score, reading_facts(data).get("reading", {}).get("decimal", "."))
     for portion in portions(records):
         guarded(portion.complaint, partial(tally.add, portion))
     return tally.look(clamp, told)
@@ -221,11 +221,11 @@ class _OddCounts:
             for number, count in zip(*np.unique(numbers[~missing], return_counts=True), strict=True):
                 self._one(float(number), int(count), (), False)
             return
-        codes, distinct = coded(records)
+        codes, distinct = text_codes(records)
         codes = codes[odd]
         self._odd["missing"] += int((codes < 0).sum())
         said = records.reading.missing if isinstance(records, TextRecords) else ()
-        loose = is_loose(records)
+        loose = may_be_numbers(records)
         for place, count in zip(*np.unique(codes[codes >= 0], return_counts=True), strict=True):
             self._one(distinct[place], int(count), said, loose)
 

@@ -38,7 +38,7 @@ from privatest.charge import Charge, Draw
 from privatest.documents import integers_from_json, reading, wholes_from_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.records import NO_ENDS, Column, Records, scores_of_each
-from privatest.engines.units import DIGEST, Known, PlacedRecords, Turns
+from privatest.engines.units import DIGEST, PlacedRecords, Turns, UnitName
 from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
 from privatest.numbers import Integers
 from privatest.privacy import Noise, Notion, Pure, RandomSource, noise_from_dict, system_source
@@ -538,7 +538,7 @@ class Stream(OneProcess):
         self.asked, self.file = asked, file
         rows = getattr(watch, "max_rows_per_unit", None)
         self.turns = None if rows is None else Turns(rows)
-        self._owners: list[Known | None] = []  # whose each row since the open block's first is, if it counts
+        self._owners: list[UnitName | None] = []  # whose each row since the open block's first is, if it counts
         self._roll: Roll | None = None
         if self.turns is not None and file is not None:
             self._enroll(file)
@@ -993,7 +993,7 @@ class Stream(OneProcess):
         self._charge.advance(position, self._mark, self._after)
 
 
-def _entries(owners: Iterable[Known | None]) -> bytes:
+def _entries(owners: Iterable[UnitName | None]) -> bytes:
     return b"".join(owner for owner in owners if isinstance(owner, bytes))
 
 

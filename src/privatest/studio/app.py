@@ -39,7 +39,7 @@ from privatest.studio.answering import FIRST, RecordsBody, body, controls
 from privatest.studio.guard import UPLOAD, Guard, Receive, Scope, Send, Token
 from privatest.studio.lanes import LOOK, NEEDED, RUNNING, Busy, Lane
 from privatest.studio.monitors import NOUNS, Monitors
-from privatest.studio.runs import DEMO, KINDS, STAYS, Budgets, Folder, Uploads, source_of
+from privatest.studio.runs import DEMO, KINDS, STAYS, Budgets, Folder, Uploads, address_of
 
 Json = dict[str, Any]
 
@@ -317,7 +317,7 @@ def _add_runs(
 
     async def columns(body: BaseModel, request: Request) -> Json:
         asked = body.model_dump()
-        path = str(await run_in_threadpool(source_of, asked["source"], places, uploads))
+        path = str(await run_in_threadpool(address_of, asked["source"], places, uploads))
         return await lanes["about"].answer("columns", {"asked": asked, "path": path}, request.is_disconnected)
 
     _add_question(app, "/columns", "The names of a file's columns, for whoever holds the data", columns)
@@ -350,7 +350,7 @@ def _add_runs(
         async def answer(body: BaseModel, request: Request) -> Json:
             asked, ledger = body.model_dump(), budgets.packed()
             paths = {
-                name: str(await run_in_threadpool(source_of, asked[name], places, uploads))
+                name: str(await run_in_threadpool(address_of, asked[name], places, uploads))
                 for name in ("source", "treatment")
                 if asked.get(name) is not None
             }

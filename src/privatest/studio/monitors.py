@@ -27,10 +27,7 @@ TOLD = ("null", "alternative", "epsilon", "privacy", "beta", "dataset", "request
 """What a monitor's state repeats of the question."""
 NOUNS = {"/monitors": "monitor", "/sequentials": "sequential"}
 """What is followed, by the request that starts it; the names of those that run begin so."""
-_REMEDY = (
-    "The monitor has stopped. Start another one, with a request of its own; where a file is rotated, so that a new one "
-    "holds new records, say so when it starts."
-)
+_REMEDY = "The monitor has stopped. Start another one, with a request of its own."
 
 
 class _Followed:
@@ -78,11 +75,10 @@ class _Followed:
     def follow(self) -> None:
         """Read the file's lines as they are added, until stopped or an alarm is raised."""
         assert self.path is not None
-        replaced = "new" if self.asked["rotated"] else None
         try:
             file = followed.LineFile(self.path)
             try:
-                for lines, _ in file.batches(follow=True, replaced=replaced, remedy=_REMEDY, wait=self._ended):
+                for lines, _ in file.batches(follow=True, remedy=_REMEDY, wait=self._ended):
                     self.feed(lines)
                     if self._ended():
                         break

@@ -1,7 +1,7 @@
 """Runs on data, all of them through a ledger: charged before anything is released, once per request name.
 
 Requests name files inside one folder, or uploaded ones, never any other: a path is resolved first, symbolic links and
-all, and must then lie inside the resolved folder. ``Folder``, ``Uploads``, ``Budgets`` and ``source_of`` stand in the
+all, and must then lie inside the resolved folder. ``Folder``, ``Uploads``, ``Budgets`` and ``address_of`` stand in the
 server; the jobs run in worker processes, one for each run.
 """
 
@@ -248,7 +248,7 @@ def _plain(amount: Any) -> float | str:
     return float(amount) if text is None else text
 
 
-def source_of(source: Json, folder: Folder, uploads: Uploads) -> Path:
+def address_of(source: Json, folder: Folder, uploads: Uploads) -> Path:
     """The file that a request names."""
     return folder.find(source["path"]) if source.get("path") is not None else uploads.find(source["upload"])
 

@@ -94,7 +94,7 @@ export function follower(kind) {
         pressed(by(`${id}-button`), async () => {
           const state = await post(route, {
             ...ask(settings()),
-            path: by(`${id}-path`).value.trim() || null, rotated: by(`${id}-rotated`).checked,
+            path: by(`${id}-path`).value.trim() || null,
             dataset: by(`${id}-dataset`).value.trim(), request: by(`${id}-request`).value.trim(),
           });
           await show(state);
