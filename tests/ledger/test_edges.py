@@ -27,9 +27,9 @@ from privatest.errors import (
 from privatest.ledger import Ledger
 from privatest.ledger import ledger as ledger_module
 from privatest.ledger import store as store_module
-from privatest.ledger.account import MOST_BITS, Protected, canonical, stored
-from privatest.ledger.hash_chain import HashChain, LedgerRow, exact, same
-from privatest.ledger.request import Request
+from privatest.ledger.account import MOST_BITS, Protection, fraction_text, read_fraction
+from privatest.ledger.hash_chain import HashChain, LedgerRow, amount_text, is_same_source
+from privatest.ledger.ledger import Request
 from privatest.ledger.store import THE_HEAD, THE_HEAD_LOCKED, Address, abandon, after_fork, before_fork
 from privatest.privacy import Pure
 
@@ -75,9 +75,9 @@ def test_every_way_in_refuses_what_is_no_name(way: str, path: Path) -> None:
 def test_amounts_of_the_most_bits_and_one_more(positive: bool) -> None:
     turn = (lambda whole: Fraction(whole)) if positive else (lambda whole: Fraction(1, whole))
     largest = turn(2**MOST_BITS - 1)
-    assert canonical(stored(largest)) == largest
+    assert read_fraction(fraction_text(largest)) == largest
     with pytest.raises(InvalidInput, match="more than 990 digits"):
-        stored(turn(2**MOST_BITS))
+        fraction_text(turn(2**MOST_BITS))
     assert MOST_BITS == 3300  # what ledgers hold already
 
 
@@ -97,7 +97,7 @@ def test_amounts_of_the_most_bits_and_one_more(positive: bool) -> None:
     ],
 )
 def test_amounts_for_people_are_short(amount: Fraction, text: str) -> None:
-    assert exact(amount) == text
+    assert amount_text(amount) == text
 
 
 class Listening:
@@ -222,7 +222,7 @@ def test_a_source_is_known_again_by_its_identity_alone(noted: Any, given: str | 
     class Given(NamedTuple):
         identity: str | None
 
-    assert same(noted or {}, Given(given)) is found  # type: ignore[arg-type]
+    assert is_same_source(noted or {}, Given(given)) is found  # type: ignore[arg-type]
 
 
 def test_a_receipt_holds_the_design(path: Path) -> None:
@@ -560,7 +560,7 @@ def test_a_request_that_another_process_charged_meanwhile_is_compared_with_it(pa
     """Under the lock, too: what was looked up before it may be old."""
     with Ledger(path) as book:
         book.grant("claims", epsilon=1)
-        first_ask = Request("claims", "q0", Pure(0.1), Protected(), "sha256:5f2d", {})
+        first_ask = Request("claims", "q0", Pure(0.1), Protection(), "sha256:5f2d", {})
         for draw, first in ((1, True), (2, False)):
             rows, charged = book._charge(first_ask, None, draw)
             assert (charged, rows["charge"].about["draw"]) == (first, 1), "the draw that was recorded first"

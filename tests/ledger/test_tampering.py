@@ -14,7 +14,7 @@ import pytest
 from privatest.errors import InvalidInput, LedgerError, LedgerTampered, LedgerUnreadable, MissingExtra
 from privatest.ledger import Ledger
 from privatest.ledger.hash_chain import LedgerRow
-from privatest.ledger.request import brief
+from privatest.ledger.ledger import brief
 
 ROWS, HEAD = "privatest_ledger_rows", "privatest_ledger_head"
 Ask = Callable[..., dict[str, Any]]

@@ -516,8 +516,8 @@ class SqlRecords(SourceRecords):
 
         Args:
             score: what is summed.
-            counted: whether scores are too large to be summed by the database. Then the rows with each score are
-            counted.
+            counted: whether scores are too large to be summed by the database. Then it counts the rows with
+                each score.
         """
         rows = self._valued(self._score(score), score.odd_score)
         if counted:
