@@ -115,7 +115,7 @@ def test_what_was_let_pass_loses_no_more_than_was_granted(budget: Protection, tm
 
 def test_a_ledger_that_adds_all_epsilons_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it did: one epsilon of either kind for the other's, rows for persons, persons for rows."""
-    monkeypatch.setattr(Protection, "counted", lambda _self, price, _asked: price)
+    monkeypatch.setattr(Protection, "converted", lambda _self, price, _asked: price)
     assert all(next(overspent(budget, tmp_path), None) for budget in KINDS)
 
 
@@ -147,7 +147,7 @@ def test_what_follows_from_what() -> None:
             ("add-remove", "add-remove"): Pure(1),
             ("replace", "add-remove"): Pure(2),
         }.get((budget.neighbours, asked.neighbours))
-        assert budget.counted(Pure(1), asked) == (expected if same_unit else None)
+        assert budget.converted(Pure(1), asked) == (expected if same_unit else None)
 
 
 GROUPS: list[tuple[Notion, Notion | None]] = [
@@ -164,11 +164,11 @@ GROUPS: list[tuple[Notion, Notion | None]] = [
 
 @pytest.mark.parametrize(("one", "two"), GROUPS, ids=str)
 def test_two_records_of_each_notion(one: Notion, two: Notion | None) -> None:
-    assert Protection().counted(one, Protection("add-remove")) == two
+    assert Protection().converted(one, Protection("add-remove")) == two
 
 
 def test_two_records_of_epsilon_and_delta() -> None:
-    found = Protection().counted(Approx(1, 1e-6), Protection("add-remove"))
+    found = Protection().converted(Approx(1, 1e-6), Protection("add-remove"))
     assert isinstance(found, Approx)
     assert found.loss == 2
     exact = 1e-6 * (1 + 2.718281828459045)
