@@ -3,7 +3,8 @@
 `make test` runs every test, but of a test whose cases together take longer than :data:`SECONDS_OF_A_TEST` only as many
 as fit into that, spread over all of them and at least the first and the last; `make exhaustive` runs the other cases,
 and the tests marked `exhaustive`. How long the slowest case of a test takes stands in tests/seconds.txt;
-`pytest --measure` (all tests, in one process or several) writes it anew.
+`pytest --measure` (some tests or all, in one process or several) writes down those that it runs. The summary names
+tests that take long and do not stand there.
 """
 
 from __future__ import annotations
@@ -49,30 +50,34 @@ EXAMPLE = re.compile(r"^```python\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.M
 FIGURE = "figure"
 
 MEASURED = Path(__file__).with_name("seconds.txt")
-WORTH_NOTING = 0.05
+WORTH_NOTING = 0.1
 """Seconds of processor time, its children's included, above which the slowest case of a test is written down."""
 SECONDS_OF_A_TEST = 1.0
 """What the cases of one test may take together in `make test`, where they are more than two."""
 JVM = "spark"
+EXHAUSTIVE = "exhaustive"
 SECONDS = "seconds of processor time"
 BEGAN = pytest.StashKey[tuple[float, float]]()
+MEASURED_AS = pytest.StashKey[str]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("privatest")
-    group.addoption("--measure", action="store_true", help="write tests/seconds.txt anew; needs all tests")
+    group.addoption("--measure", action="store_true", help="write the times of these tests to tests/seconds.txt")
 
 
-def without_case(nodeid: str) -> str:
-    """The test, whatever its parameters: `tests/a.py::test_b` of `tests/a.py::test_b[1-x]`."""
-    return nodeid.partition("[")[0]
+def measured_as(item: pytest.Item) -> str:
+    """The test, whatever its parameters: `tests/a.py::test_b`; with `[long]` for a case that is marked exhaustive."""
+    name = item.nodeid.partition("[")[0]
+    return f"{name}[long]" if item.get_closest_marker(EXHAUSTIVE) is not None else name
 
 
 def long_cases(items: list[pytest.Item], seconds: Mapping[str, float]) -> list[pytest.Item]:
     """The cases that `make test` leaves to `make exhaustive`: those for which a test has no time left."""
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        cases[without_case(item.nodeid)].append(item)
+        if item.get_closest_marker(EXHAUSTIVE) is None:
+            cases[item.nodeid.partition("[")[0]].append(item)
     left_out = []
     for name, several in cases.items():
         slowest = seconds.get(name, 0.0)
@@ -114,7 +119,7 @@ def long_ones_first(items: list[pytest.Item], seconds: Mapping[str, float]) -> l
     """What takes longest before all else: of two processes neither is left with it when the other is done."""
     taken: defaultdict[str, float] = defaultdict(float)
     for item in items:
-        taken[shared_by(item.nodeid)] += seconds.get(without_case(item.nodeid), 0.0)
+        taken[shared_by(item.nodeid)] += seconds.get(item.stash[MEASURED_AS], 0.0)
 
     def place(item: pytest.Item) -> tuple[float, str]:
         shared = shared_by(item.nodeid)
@@ -126,8 +131,10 @@ def long_ones_first(items: list[pytest.Item], seconds: Mapping[str, float]) -> l
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     check_names(items)
+    for item in items:
+        item.stash[MEASURED_AS] = measured_as(item)
     for item in long_cases(items, measured_seconds()):
-        item.add_marker(pytest.mark.exhaustive)
+        item.add_marker(EXHAUSTIVE)
     if hasattr(config, "workerinput"):  # several processes share the tests
         items[:] = long_ones_first(items, measured_seconds())
 
@@ -161,6 +168,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 _measured: defaultdict[str, float] = defaultdict(float)
 """The slowest case of each test so far, with what its fixtures take: seconds of processor time."""
+_cases: defaultdict[str, float] = defaultdict(float)
+"""All cases of a test that `make test` runs, together."""
 _folders: defaultdict[str, float] = defaultdict(float)
 """Of all tests of a folder together."""
 _fixtures: dict[tuple[str, str], float] = {}
@@ -190,27 +199,38 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[pytest.TestReport]:
     """The last report of a test tells its time, also to the process that handed it out."""
-    if call.when == "teardown" and item.config.getoption("--measure"):
+    if call.when == "teardown":
         began, made = item.stash[BEGAN]
         taken, file = clock() - began, item.nodeid.partition("::")[0]
         shared = [_fixtures.get((file, name), 0.0) for name in getattr(item, "fixturenames", ())]
         alone = taken - (sum(_fixtures.values()) - made) + sum(shared)
-        item.user_properties.append((SECONDS, (taken, alone)))
+        item.user_properties.append((SECONDS, (item.stash[MEASURED_AS], taken, alone)))
     return (yield)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.when == "teardown":
-        name = without_case(report.nodeid)
-        taken, alone = dict(report.user_properties).get(SECONDS, (0.0, 0.0))
+    if report.when == "teardown" and SECONDS in (found := dict(report.user_properties)):
+        name, taken, alone = found[SECONDS]
         _measured[name] = max(_measured[name], alone)
+        if EXHAUSTIVE not in report.keywords:
+            _cases[name] += taken
         _folders[name.partition("::")[0].rpartition("/")[0]] += taken
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if session.config.getoption("--measure") and not hasattr(session.config, "workerinput"):
-        lines = [f"{taken:.2f} {name}" for name, taken in sorted(_measured.items()) if taken > WORTH_NOTING]
+        others = {name: taken for name, taken in measured_seconds().items() if name not in _measured and is_there(name)}
+        every = sorted({**others, **_measured}.items())
+        lines = [f"{taken:.2g} {name}" for name, taken in every if taken > WORTH_NOTING]
         MEASURED.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def is_there(name: str) -> bool:
+    """Whether a test of this name still stands in its file."""
+    file, _, rest = name.partition("::")
+    return (ROOT / file).exists() and re.split(r"::|\.", rest.partition("[")[0])[-1] in (ROOT / file).read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -268,6 +288,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for report in terminalreporter.getreports(outcome)
         for name, value in getattr(report, "user_properties", ())
         if name == FIGURE and report.when == "call"
+    ]
+    lines += [
+        f"{taken:.1f} {SECONDS}, which tests/seconds.txt does not know: {name}"
+        for name, taken in sorted(_cases.items(), key=lambda test: -test[1])
+        if taken > 2 * SECONDS_OF_A_TEST and name not in measured_seconds()
     ]
     if terminalreporter.config.getoption("--measure"):
         parts = sorted(_folders.items(), key=lambda part: -part[1])

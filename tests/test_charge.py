@@ -111,7 +111,7 @@ def test_a_crash_after_the_charge_stays_charged_and_the_retry_completes_it(
 ) -> None:
     test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.5, n=40)
     with monkeypatch.context() as broken:
-        broken.setattr("privatest.privacy.tulap.Tulap.draw_doubled", lambda *_: 1 / 0)
+        broken.setattr("privatest.privacy.canonical.Tulap.draw_doubled", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             test.run(COIN, ledger=ledger, dataset="d", request="r")
     assert ledger.spent("d") == 0, "nothing was drawn"

@@ -9,13 +9,24 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import check_names, left_tidy, long_cases, long_ones_first
+from tests.conftest import (
+    EXHAUSTIVE,
+    MEASURED_AS,
+    check_names,
+    is_there,
+    left_tidy,
+    long_cases,
+    long_ones_first,
+    measured_as,
+)
 
 
 def item(nodeid: str, *marks: str) -> Any:
-    return SimpleNamespace(
+    found = SimpleNamespace(
         nodeid=nodeid, get_closest_marker=lambda mark: SimpleNamespace(args=["spark"]) if mark in marks else None
     )
+    found.stash = {MEASURED_AS: measured_as(found)}
+    return found
 
 
 def test_of_a_long_test_as_many_cases_are_kept_as_a_second_has_room_for() -> None:
@@ -29,6 +40,19 @@ def test_of_a_long_test_as_many_cases_are_kept_as_a_second_has_room_for() -> Non
         *(f"a.py::test_c[{case}]" for case in (1, 2)),
     ]
     assert long_cases(every, {"a.py::test_b": 0.1}) == []
+    marked = [*every[:2], *(item(each.nodeid, EXHAUSTIVE) for each in every[2:])]
+    assert long_cases(marked, {"a.py::test_b": 0.5, "a.py::test_b[long]": 7}) == []
+
+
+def test_times_are_known_of_the_tests_that_there_are() -> None:
+    own = "tests/test_tiers.py::test_times_are_known_of_the_tests_that_there_are"
+    assert measured_as(item(f"{own}[1-x]")) == own
+    assert measured_as(item(f"{own}[1-x]", EXHAUSTIVE)) == f"{own}[long]"
+    assert is_there(own)
+    assert is_there(f"{own}[long]")
+    assert is_there("src/privatest/bounds/lower_bound.py::privatest.bounds.lower_bound.lower_bound")
+    assert not is_there("tests/gone.py::test_times_are_known_of_the_tests_that_there_are")
+    assert not is_there("tests/test_markup.py::test_times_are_known_of_the_tests_that_there_are")
 
 
 def test_what_takes_longest_comes_first_and_files_stay_together() -> None:

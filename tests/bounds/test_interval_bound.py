@@ -13,12 +13,10 @@ import pytest
 from scipy import optimize, stats
 
 import privatest as pt
-from privatest.bounds.domination import atoms_of
-from privatest.bounds.interval_bound import COUNTS, SCALES, SHIFTS, Rivals, _lower_sum, least_missed
-from privatest.bounds.lower_bound import STEADY, _Search, advantage_bound, missed_bound
+from privatest.bounds.interval_bound import Rivals, least_missed
+from privatest.bounds.lower_bound import advantage_bound, missed_bound
 from privatest.decision.calibration import unclamped
 from privatest.hypotheses import as_distribution, make_pair
-from privatest.hypotheses.families import FAMILIES
 from privatest.privacy import Pure
 
 
@@ -103,11 +101,6 @@ def test_without_a_formula_the_lattice_with_a_coin() -> None:
     assert least_missed(pair, 5, 0.05) <= unclamped(pair, 5, "llr", alpha=0.05).beta
 
 
-def test_every_formula_is_of_a_family_with_such_a_parameter() -> None:
-    for name, parameter in [*SHIFTS, *SCALES, *COUNTS]:
-        assert parameter in [each.name for each in FAMILIES[name].parameters]
-
-
 @pytest.mark.parametrize(("epsilon", "n", "at"), [(1, 60, 0.3), (0.2, 60, 0.5), (5, 30, 0.1)])
 def test_below_our_width_and_above_the_bound_from_two_points(epsilon: float, n: int, at: float, show: Any) -> None:
     design = pt.design_estimate("bernoulli(?)", epsilon=epsilon, n=n)
@@ -129,15 +122,6 @@ def test_without_privacy_it_is_that_of_neyman_and_pearson() -> None:
     (found,) = rivals.lengths([0.0], [ends])
     assert found <= expected * (1 + 1e-6)
     assert found >= 0.85 * expected  # a lower sum
-
-
-def test_a_lower_sum_of_falling_steps() -> None:
-    one = (np.array([1.0, 2.0]), np.array([0.5, 0.25]))
-    other = (np.array([0.5, 4.0]), np.array([0.8, 0.1]))
-    assert _lower_sum([one], 9.0) == pytest.approx(0.75)
-    assert _lower_sum([one, other], 9.0) == pytest.approx(0.5 * 0.8 + 0.5 * 0.5 + 0.25 + 2 * 0.1)
-    assert _lower_sum([one], 1.5) == pytest.approx(0.5 + 0.5 * 0.25)  # beyond 1 at least what it is at 2
-    assert _lower_sum([], 1.5) == 0
 
 
 def test_a_private_bound_at_a_level_is_no_less_than_the_advantage_allows() -> None:
@@ -239,13 +223,3 @@ def test_a_bound_does_not_depend_on_the_score_that_was_tuned() -> None:
         for value in (None, 0.2)
     )
     assert near == pytest.approx(whole, rel=0.1)
-
-
-def test_weights_share_the_laws_that_do_not_depend_on_them() -> None:
-    search = _Search(atoms_of(make_pair("poisson(2.6)", "poisson(2)")), Pure(1), 1e-3, 40)
-    shape = search.best_shapes(40)[0][0]
-    shared = search.certificate(shape, STEADY)
-    for tilt in (0.0, 0.8, -1.2):
-        fresh = _Search(search.atoms, search.notion, 1e-3, 40, tilt).at(shape, STEADY)(40)
-        assert shared.tilted(tilt).bound(40) == fresh
-    assert shared.tilted(0.8).bound(40) != shared.tilted(0.0).bound(40)

@@ -14,12 +14,11 @@ import pytest
 from scipy import stats
 
 from privatest.bounds import advantage_bound, lower_bound, optimum, optimum_sample_size
-from privatest.bounds.domination import Atoms, RootLaw, Shape, _cells, atoms_of, shares, split_atoms
+from privatest.bounds.domination import Atoms, Shape, atoms_of, shares, split_atoms
 from privatest.bounds.lower_bound import CAREFUL, QUICK, Certificate, Effort
 from privatest.bounds.optimum import Program
 from privatest.bounds.two_point import TwoPoint
 from privatest.hypotheses import Pair, make_pair
-from privatest.hypotheses.pair import ContinuousPair
 from privatest.power import plan, sample_size
 from privatest.privacy import Pure, as_notion
 from privatest.theory.coupling import coupling, largest_gain
@@ -63,68 +62,6 @@ def test_the_atoms_dominate_and_barely(null: str, alternative: str) -> None:
             assert found >= exact * (1 - 1e-9) - 1e-15
             assert found <= exact * 1.01 + 1e-4
     assert 1 - float(atoms.roots.sum()) == pytest.approx(pair.hellinger_squared, rel=1e-3)
-
-
-@pytest.mark.parametrize(("null", "alternative"), CONTINUOUS)
-def test_no_ratio_of_a_cell_lies_beyond_its_ends(null: str, alternative: str) -> None:
-    """Right up to both landmarks of a cell, where the ratio is not looked at."""
-    pair = make_pair(null, alternative)
-    if not isinstance(pair, ContinuousPair):
-        pytest.skip("cells are those of densities")
-    _, _, low, high = _cells(pair)
-    x = pair.landmarks
-    for share in (1e-9, 1e-7, 0.1, 0.5, 0.9, 1 - 1e-7, 1 - 1e-9):
-        inside = x[:-1] + share * np.diff(x)
-        ratio = pair.ratio(inside)
-        known = (inside > x[:-1]) & (inside < x[1:]) & np.isfinite(ratio)
-        assert known.any()
-        assert np.all(ratio[known] >= low[1:-1][known] - 1e-12)
-        assert np.all(ratio[known] <= high[1:-1][known] + 1e-12)
-
-
-def test_shares_keep_both_masses() -> None:
-    rng = np.random.default_rng(2)
-    low, high = -rng.random(50), rng.random(50)
-    ratio = low + (high - low) * rng.random(50)
-    lower, upper = shares(ratio, low, high)
-    for sign in (1, -1):
-        np.testing.assert_allclose(
-            lower * np.exp(sign * low / 2) + upper * np.exp(sign * high / 2), np.exp(sign * ratio / 2), rtol=1e-12
-        )
-    assert lower.min() >= 0
-    assert upper.min() >= 0
-
-
-def test_powers_of_root_laws_against_enumeration() -> None:
-    levels, roots = np.array([-0.3, 0.0, 0.2, 0.5]), np.array([0.3, 0.2, 0.3, 0.15])
-    law = RootLaw.from_levels(levels, roots, 0.1)
-    for n in (0, 1, 2, 5):
-        sums: dict[int, float] = {}
-        for choice in itertools.product(range(4), repeat=n):
-            place = round(sum(levels[i] for i in choice) / 0.1)
-            sums[place] = sums.get(place, 0.0) + math.prod(roots[i] for i in choice)
-        power = law.power(n)
-        found = {power.first + i: value for i, value in enumerate(power.roots.tolist()) if value > 1e-15}
-        assert found == pytest.approx(sums, abs=1e-14)
-    # For many records against the lattice walked one by one, on a window.
-    walked = np.ones(1)
-    for _ in range(400):
-        walked = np.convolve(walked, law.roots)
-    power = law.power(400)
-    start = power.first - 400 * law.first
-    np.testing.assert_allclose(
-        power.roots, walked[start : start + len(power.roots)], rtol=1e-9, atol=1e-13 * walked.max()
-    )
-    assert power.roots.sum() == pytest.approx(walked.sum(), rel=1e-11)
-
-
-def test_coarser_lattices_dominate() -> None:
-    law = RootLaw.from_levels(np.linspace(-0.4, 0.5, 40), np.full(40, 0.02), 0.01)
-    coarse = law.coarser(0.07)
-    for sign in (1, -1):
-        fine_mass, coarse_mass = (float((each.roots * np.exp(sign * each.levels / 2)).sum()) for each in (law, coarse))
-        assert coarse_mass == pytest.approx(fine_mass, rel=1e-12)
-    assert coarse.roots.sum() <= law.roots.sum()
 
 
 def random_shape(atoms: Atoms, rng: np.random.Generator) -> Shape:

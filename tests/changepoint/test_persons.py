@@ -2,7 +2,7 @@
 
 A person's rows are replaced by others at the same places. Which rows count is asked of the package's own records; a row
 that does not count has the odd score, which here is that of one of the two labels, so that what is left is a binary
-stream and the laws of ``test_privacy`` and ``test_monitor_privacy`` hold for it. Each check is shown failing without
+stream, for which ``tests/contracts/test_running_privacy.py`` walks every mechanism. Each check is shown failing without
 the share of epsilon, without the cut, and with a cut that goes by what the rows hold.
 """
 
@@ -14,7 +14,6 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -35,13 +34,12 @@ from privatest.privacy import Tulap
 from privatest.scores import clamped_score
 from privatest.streams.monitor import Monitor
 from privatest.streams.stream import Stream
-from privatest.streams.watch import Cusum, Intervals, Rule, Watch
+from privatest.streams.watch import Cusum, Watch
 from tests.changepoint import kills
-from tests.changepoint.test_monitor_privacy import output_law, sums, watch
-from tests.changepoint.test_privacy import block_law, blocks, direct, direct_law, paper, paper_law
-from tests.contracts.exhaustive import largest_person_log_ratio, log_pmf, owners
+from tests.contracts.exhaustive import log_pmf, owners
 from tests.engines import warehouses
 from tests.ledger.server import quick_folder
+from tests.sequential.plans import small_blocks
 
 SLACK = 1 + 1e-12
 Row = tuple[int, ...]
@@ -73,11 +71,6 @@ def cut_by_score(records: Row, who: Row, k: int) -> Row:
 
 def uncut(records: Row, _who: Row, _k: int) -> Row:
     return records
-
-
-def of_persons(law: Callable[[Row], Any], k: int, cut: Callable[..., Row] = reached) -> Callable[[Row, Row], Any]:
-    kept = cache(law)
-    return lambda records, who: kept(cut(records, who, k))
 
 
 @pytest.mark.parametrize(("cut", "n"), [(reached, 5), (reached_in_order, 3)])
@@ -183,27 +176,6 @@ def releases_log_ratio(each: Fraction, block: int, k: int, n: int, cut: Callable
 def test_all_noisy_sums_together_are_private_for_persons(block: int, k: int) -> None:
     worst = releases_log_ratio(Fraction(1, k), block, k, 6 if (block, k) == (2, 2) else 4)
     assert worst == 1  # all of epsilon, and no more
-
-
-MECHANISMS: dict[str, Callable[[Fraction], Callable[[Row], Any]]] = {
-    "direct": lambda each: direct_law(direct(each, 1, Fraction(0))),
-    "blocks of 2": lambda each: block_law(blocks(each, 2, 0.2)),
-    "paper": lambda each: paper_law(*paper(each, 2, 0.3)),
-}
-
-
-@pytest.mark.parametrize("name", MECHANISMS)
-@pytest.mark.parametrize(("k", "epsilon"), [(1, Fraction(1)), (2, Fraction(2)), (2, Fraction(8))])
-def test_detectors_are_private_for_persons(name: str, k: int, epsilon: Fraction) -> None:
-    assert largest_person_log_ratio(of_persons(MECHANISMS[name](epsilon / k), k), 4) <= epsilon * SLACK
-
-
-@pytest.mark.parametrize("rule", [Cusum(8), Intervals(2)])
-@pytest.mark.parametrize(("k", "epsilon"), [(1, Fraction(1)), (2, Fraction(2))])
-@pytest.mark.parametrize("block", [1, 2])
-def test_monitors_are_private_for_persons(rule: Rule, k: int, epsilon: Fraction, block: int) -> None:
-    law = output_law(watch(sums(epsilon / k, block, isinstance(rule, Intervals)), rule))
-    assert largest_person_log_ratio(of_persons(law, k), 4) <= epsilon * SLACK
 
 
 BROKEN = {
@@ -362,8 +334,8 @@ class TestRefusals:
 @cache
 def loud(block: int, k: int) -> Watch:
     """Persons in blocks whose noise is 0 but once in 10^26 draws: a release is twice its block's total."""
-    quiet = watch(sums(Fraction(60), block, bits=False), Cusum(10**9))
-    return replace(quiet, max_rows_per_unit=k)
+    quiet = small_blocks(Fraction(60), block)
+    return Watch(quiet, Cusum(10**9), "cusum", 0.1, 1, 1.0, 1.0, 1, None, "P", "Q", max_rows_per_unit=k)
 
 
 def fed(state: Path, records: Row, who: Row, lives: Iterable[int], k: int, block: int, batches: bool) -> list[int]:

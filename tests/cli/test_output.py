@@ -84,15 +84,6 @@ def test_every_command_complains_in_its_own_words(command: str, run: Run, root: 
     assert not re.search(rf"(?<![\w'])({keywords})=", found.err.replace("normal(mean=?, sd=1)", ""))
 
 
-def test_two_columns_ask_for_the_option(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "two.csv"
-    path.write_text("x,y\n1,2\n0,1\n")
-    code, _, err = run("test", str(path), *PAIR)
-    assert code == 2
-    assert "--column" in err
-    assert "column=" not in err
-
-
 STREAMS = ("monitor", "sequential")
 
 

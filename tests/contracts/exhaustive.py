@@ -6,9 +6,8 @@ independently of the package's own floats, so that log-ratios are good to better
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -20,7 +19,6 @@ from privatest.privacy.verification import data_sets, measure, neighbouring
 __all__ = [
     "decision_log_ratio",
     "largest_log_ratio",
-    "largest_person_log_ratio",
     "log_pmf",
     "log_sf",
     "neighbouring_totals",
@@ -125,30 +123,3 @@ def owners(n: int) -> Iterator[tuple[int, ...]]:
             yield from more((*found, person))
 
     return more(())
-
-
-def largest_person_log_ratio(
-    law: Callable[[tuple[int, ...], tuple[int, ...]], dict[Hashable, np.longdouble]], n: int
-) -> float:
-    """sup over owners of n rows, binary streams, persons, all that the person's rows could hold instead, and answers.
-
-    ``law(records, who)`` is the exact law of the answer.
-    """
-    worst, logs = 0.0, {}
-    for who in owners(n):
-        laws = {records: law(records, who) for records in itertools.product((0, 1), repeat=n)}
-        for one in laws.values():
-            if id(one) not in logs:  # the law is kept beside, so that no other one gets its number
-                logs[id(one)] = one, np.log(np.array([one[key] for key in sorted(one, key=repr)]))
-        for records, one in laws.items():
-            for person in set(who):
-                mine = [i for i in range(n) if who[i] == person]
-                for held in itertools.product((0, 1), repeat=len(mine)):
-                    changed = list(records)
-                    for i, value in zip(mine, held, strict=True):
-                        changed[i] = value
-                    other = laws[tuple(changed)]
-                    if one is not other:
-                        assert one.keys() == other.keys()
-                        worst = max(worst, float(np.abs(logs[id(one)][1] - logs[id(other)][1]).max()))
-    return worst

@@ -27,10 +27,10 @@ from privatest.privacy import (
     Uniform,
     seeded_source,
 )
+from privatest.privacy.canonical import Stair
 from privatest.privacy.chain import Chain
 from privatest.privacy.draws import draw_blocks, draw_many, noise_adder
 from privatest.privacy.randomness import geometric, two_sided_geometric
-from privatest.privacy.tulap import Stair
 
 SCALE = 1 << 50
 WIDTH = 1 << 40

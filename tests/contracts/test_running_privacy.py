@@ -31,6 +31,7 @@ from privatest.decision import PrivateTest
 from privatest.decision.calibration import from_score
 from privatest.decision.odd import OddShare
 from privatest.engines.sources import open_source
+from privatest.engines.units import Turns
 from privatest.fit import FitTest, design_fit
 from privatest.fit.candidates import FitStatistic
 from privatest.fit.excess_law import Excess
@@ -38,10 +39,14 @@ from privatest.hypotheses import make_pair
 from privatest.privacy import Laplace, Pure, Tulap, draws
 from privatest.privacy.notions import Neighbourhood
 from privatest.scores import Score, clamped_score
+from privatest.streams import Sequential, SequentialPlan
 from privatest.streams.monitor import Monitor
+from privatest.streams.sequential_plan import Boundaries
 from privatest.streams.stream import SumBlocks
 from privatest.streams.watch import BitBlocks, Cusum, Intervals, Rule, Watch
+from tests.contracts.exhaustive import owners
 from tests.contracts.walk import Law, largest_loss, walk, walking
+from tests.sequential import plans
 
 SLACK = 1 + 1e-12
 Records = tuple[Any, ...]
@@ -383,8 +388,10 @@ def test_blocks(epsilon: str, block: int, units: int, n: int, false_alarm: float
         assert loss(locate(detector), (0, 1), n) <= Fraction(epsilon) * SLACK
 
 
-def test_blocks_with_half_the_noise_are_seen() -> None:
+def test_blocks_with_half_the_noise_are_refused_and_seen() -> None:
     detector = blocks(Fraction(1), 2, None, 2)
+    with pytest.raises(AssertionError):
+        BlockDetector(detector.score, BlockDesign(law_of(detector.score), Tulap(Fraction(1), 1), 2))
     object.__setattr__(detector.design, "noise", Tulap(Fraction(2), 2))
     with walking(3):
         assert loss(locate(detector), (0, 1), 2) > 1.9
@@ -571,3 +578,79 @@ def test_a_monitor_of_an_unknown_alternative() -> None:
         for batch in (None, 3):
             found = loss(watched(made, Cusum(1), batch), (0, 1, None), 3, lambda answer: answer)
             assert 0.5 * epsilon < found <= epsilon * SLACK
+
+
+# stop when it is clear ------------------------------------------------------------------------------------------------
+
+
+def stopped(plan: SequentialPlan) -> Callable[[Records, Any], Hashable]:
+    """All that a sequential test says: every noisy sum, the verdict, and when it came."""
+
+    def run(stream: Records, source: Any) -> Hashable:
+        made = Sequential.of(plan, rng=source)
+        for record in stream:
+            if not made.decided:
+                made.update(record)
+        return None if made.verdict is None else made.verdict.decision, made.seen, made.trace
+
+    return run
+
+
+SCHEDULES = [
+    ("1", (2, 1), Boundaries(-150, 150)),
+    ("1/2", (1, 2), Boundaries(-60, 90, 3, 0)),
+    ("3", (1, 1), Boundaries(-900, 900, 4, 5)),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "sizes", "rule"), SCHEDULES)
+def test_a_sequential_test(epsilon: str, sizes: tuple[int, int], rule: Boundaries) -> None:
+    """Of one record, of two with noise for two, and of two with noise for one."""
+    budget = Fraction(epsilon)
+    streams = list(itertools.product((0, 1), repeat=3))
+    pairs = [(one, other) for one, other in itertools.permutations(streams, 2) if differing(one, other) <= 2]
+    with walking(3):
+        single, double = (laws_of(stopped(plans.small_plan(budget / rows, sizes, rule)), pairs) for rows in (1, 2))
+        near = [(one, other) for one, other in pairs if differing(one, other) == 1]
+        assert 0.9 * budget < largest_loss(single, near, None) <= budget * SLACK
+        assert 0.9 * budget < largest_loss(double, pairs, None) <= budget * SLACK
+        assert largest_loss(single, pairs, None) > 1.4 * budget
+
+
+def differing(one: Records, other: Records) -> int:
+    return sum(a != b for a, b in zip(one, other, strict=True))
+
+
+# persons in streams ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_persons_in_a_monitor(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever three records belong to, and whatever else one person's could be; all records of a person, as a check."""
+    budget, n = Fraction(2), 3
+    made = sums(budget / rows, 1)
+    watch = Watch(made, Cusum(8), "cusum", 0.1, 1, 1.0, 1.0, 1, None, "P", "Q", max_rows_per_unit=rows)
+
+    def worst() -> float:
+        found = 0.0
+        for who in owners(n):
+
+            def run(stream: Records, source: Any, who: tuple[int, ...] = who) -> Hashable:
+                monitor = Monitor.of(watch, rng=source)
+                for record, owner in zip(stream, who, strict=True):
+                    monitor.update(record, unit=owner)
+                return monitor.trace
+
+            streams = itertools.product((0, 1), repeat=n)
+            pairs = [
+                (one, other)
+                for one, other in itertools.permutations(streams, 2)
+                if len({who[i] for i in range(n) if one[i] != other[i]}) == 1
+            ]
+            found = max(found, largest_loss(laws_of(run, pairs), pairs, None))
+        return found
+
+    with walking(2):
+        assert 0.9 * budget < worst() <= budget * SLACK
+        monkeypatch.setattr(Turns, "admit", lambda _, unit: unit)
+        assert worst() > budget * 1.2

@@ -215,7 +215,7 @@ def walking(reach: int) -> Any:
         for name, coin in _coins(reach).items():
             patch.setattr(coins, name, coin)
         # Noise one by one, whatever tables other tests have left in the cache; inversion from words: test_draws.
-        patch.setattr(draws, "_cells", lambda _epsilon: None)
+        patch.setattr(draws, "_LARGEST_REACH", 0)
         patch.setattr(PrivateTest, "_pvalues", _remembered(PrivateTest._pvalues))
         for name, module in list(sys.modules.items()):
             if (

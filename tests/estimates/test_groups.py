@@ -125,13 +125,9 @@ def test_a_column_of_floats_is_refused_by_its_type_where_nothing_says_what_count
             "No column 'nobody'",
         ),
         (lambda _: pt.compare_groups([], [1], epsilon=1), "has no records"),
-        (lambda _: pt.compare_groups([1], [1], epsilon=1, alternative="up"), "alternative"),
         (lambda _: pt.compare_groups([1], [1], epsilon=1, above=1, success="a"), "both given"),
-        (lambda _: pt.compare_groups([1], [1], epsilon=1, above="x"), "above='x'"),
-        (lambda _: pt.compare_groups([1], [1], epsilon=0), "epsilon"),
         (lambda _: pt.compare_groups([1], [1], epsilon=1, outcome="normal(?, 1)"), "compared by shares"),
         (lambda _: pt.compare_groups([1], [1], epsilon=1, outcome="nosuch(?)"), "no distribution is called 'nosuch'"),
-        (lambda _: pt.compare_groups([1], [1], epsilon=1, above=float("nan")), "above=nan must be finite"),
         (
             lambda _: pt.compare_groups([1], [1], epsilon=1e-7, missing="none"),
             "epsilon=1e-07 needs noise of about 1.41e.07 records",
@@ -147,26 +143,17 @@ def test_a_column_of_floats_is_refused_by_its_type_where_nothing_says_what_count
         (lambda _: pt.design_groups(n=(5, 0), epsilon=1), "n=0"),
         (lambda _: pt.design_groups(n=(5, 5, 5), epsilon=1), "two numbers"),  # type: ignore[arg-type]
         (lambda _: pt.design_groups(n=(5, 5), epsilon=1, alpha=0.0001), "too extreme"),
-        (lambda _: pt.design_groups(n=(5, 5), epsilon=1, confidence=2), "confidence"),
         (lambda _: pt.design_groups(n=(5, 5), epsilon=1).sample_size(rate=0.3, lift=0.9), r"rate \+ lift"),
         (lambda _: pt.design_groups(n=(5, 5), epsilon=1).sample_size(rate=0.3, lift=0), "lift=0"),
         (lambda _: pt.compare_noised((1, 2, "laplace(0)"), (1, 2, "laplace(1)")), "scale greater than 0"),
         (lambda _: pt.compare_noised((1, 2, "cauchy(1)"), (1, 2, "laplace(1)")), "must be one of laplace"),
         (lambda _: pt.compare_noised((1.5, 2, "discrete_laplace(1)"), (1, 2, "laplace(1)")), "must be whole"),
-        (lambda _: pt.compare_noised((1, 0, "laplace(1)"), (1, 2, "laplace(1)")), "n=0"),
         (lambda _: pt.compare_noised((1, 2), (1, 2, "laplace(1)")), "control="),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_wrong_is_said(call: Any, words: str) -> None:
     with pytest.raises((InvalidInput, InvalidData, pt.errors.InvalidDistribution), match=words):
         call(table((9, 9)))
-
-
-def test_noise_that_is_all_but_none() -> None:
-    found = pt.compare_noised((30, 100, "discrete_laplace(0.001)"), (45, 100, "discrete_laplace(0.001)"))
-    least, most = found.interval
-    assert 0 < least < 0.15 < most < 0.3
-    assert found.pvalue < 0.05
 
 
 def test_what_an_arm_is_called_is_not_said_where_there_are_too_many() -> None:
@@ -236,12 +223,6 @@ def test_counts_noised_elsewhere() -> None:
     assert pt.compare_noised((60, 200, "laplace(30)"), (90, 200, "laplace(30)")).decision == "null"
     assert tiny.epsilon == 0
     assert not tiny.simulated
-
-
-@pytest.mark.parametrize("n", [None, "ab", (1, 2, 3), 2.5, ()])
-def test_numbers_of_records_that_are_not_two(n: Any) -> None:
-    with pytest.raises(pt.errors.InvalidInput, match="n="):
-        pt.design_groups(n=n, epsilon=1)
 
 
 @pytest.mark.parametrize("text", ["approx(0.5, 0.05)", "tv(0.2)", "gdp(1)", "zcdp(0.5)", "renyi(2, 0.5)", "kl(0.3)"])

@@ -12,7 +12,16 @@ from scipy import stats
 
 from privatest.fit.domain import Grains, exact_probabilities
 from privatest.privacy import seeded_source
-from tests.fit.test_privacy import record_law
+
+
+def record_law(grains: Grains, symbol: int) -> list[Fraction]:
+    """Law of the grain of one record, from the description of the map."""
+    k = len(grains.keep)
+    mixed = [Fraction(1, 2 * k) + Fraction(x == symbol) / 2 for x in range(k)]
+    kept = [m * r for m, r in zip(mixed, grains.keep, strict=True)]
+    owners = [*kept, 1 - sum(kept)]
+    return [mass / own for mass, own in zip(owners, grains.owned, strict=True) for _ in range(own)]
+
 
 laws = st.lists(st.integers(0, 50), min_size=2, max_size=8).filter(lambda x: sum(x) > 0)
 

@@ -17,7 +17,7 @@ from privatest.ledger import Ledger
 from tests.ledger.kills import MATTER
 
 ROOT = Path(__file__).resolve().parents[2]
-INSTANTS = int(os.environ.get("PRIVATEST_KILLS", "40"))
+INSTANTS = [8, pytest.param(int(os.environ.get("PRIVATEST_KILLS", "40")), marks=pytest.mark.exhaustive)]
 
 
 def run(module: str, *arguments: str) -> dict[str, Any]:
@@ -30,12 +30,13 @@ def run(module: str, *arguments: str) -> dict[str, Any]:
     return answer
 
 
-def test_a_race_for_a_budget_that_fits_100(target: str, show: Callable[[str], None]) -> None:
-    """Twice as many requests as the ledger that does not lock needs to be caught, below."""
-    answer = run("race", target, "--requests", "20")
-    seconds = answer.pop("seconds")
-    assert answer == {"returned": 100, "refused": 220, "releases": 100, "spent": "1"}
-    show(f"{kind(target)}: 16 processes x 20 requests, budget for 100: {answer} in {seconds} s")
+@pytest.mark.parametrize("requests", [10, pytest.param(20, marks=pytest.mark.exhaustive)])
+def test_a_race_for_a_budget(requests: int, target: str, show: Callable[[str], None]) -> None:
+    """As many requests as the ledger that does not lock needs to be caught, below, and twice as many."""
+    answer = run("race", target, "--requests", str(requests))
+    seconds, fit = answer.pop("seconds"), 5 * requests
+    assert answer == {"returned": fit, "refused": 16 * requests - fit, "releases": fit, "spent": "1"}
+    show(f"{kind(target)}: 16 processes x {requests} requests, budget for {fit}: {answer} in {seconds} s")
 
 
 def test_a_race_for_the_same_requests(target: str) -> None:
@@ -51,8 +52,9 @@ def test_a_race_for_a_budget_of_another_notion(path: Path) -> None:
     assert answer == {"returned": 100, "refused": 28, "releases": 100, "spent": "zcdp(0.5)"}
 
 
-def test_kill_minus_nine_at_random_instants(target: str, show: Callable[[str], None]) -> None:
-    answer = run("kills", target, "--instants", str(INSTANTS))
+@pytest.mark.parametrize("instants", INSTANTS)
+def test_kill_minus_nine_at_random_instants(instants: int, target: str, show: Callable[[str], None]) -> None:
+    answer = run("kills", target, "--instants", str(instants))
     assert answer["charged"] > 0
     assert set(answer["killed while"]) >= MATTER, "the instants were spread over the requests"
     show(f"{kind(target)}: {answer}")

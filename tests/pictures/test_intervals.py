@@ -12,7 +12,6 @@ from scipy.special import ndtr
 
 import privatest as pt
 from privatest import pictures
-from privatest.errors import InvalidInput
 from privatest.pictures import releases as intervals
 from tests.pictures import artists
 
@@ -101,21 +100,6 @@ def test_patience_ends_with_whole_rounds(
     quick.clear()
     pictures.groups(arms, release=released(arms), patience=0)
     assert len(quick) == 5  # to both sides
-
-
-def test_a_number_that_cannot_be_computed_is_left_out(
-    rate: pt.EstimateDesign, quick: list[tuple[float, float]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_design: Any, at: float) -> float:
-        raise InvalidInput(f"no bound at {at}")
-
-    monkeypatch.setattr(pt.EstimateDesign, "width_bound", refuse)
-    axes = rate.plot()
-    axes.figure.canvas.draw()
-    assert any("not known" in text for text in artists.legend(axes))
-    found = pt.EstimateRelease(0.3, (0.2, 0.45), 0.95, "p", 1.0, 2.0, 40, design=rate)
-    assert not artists.labelled(found.plot(), "_no private")
-    assert not quick
 
 
 @pytest.mark.parametrize("simulated", [False, True])

@@ -179,14 +179,6 @@ def test_a_one_sided_set_is_decided_by_its_ends(
     assert (test.alpha, test.beta) == pytest.approx((simple.alpha, simple.beta), abs=1e-9)
 
 
-def test_sets_of_whole_parameters() -> None:
-    """A box of whole numbers has whole numbers inside, however far its ends are apart."""
-    box = as_hypothesis("binomial(n in [30, 100], p=0.2)", "null")
-    assert isinstance(box, Box)
-    assert box.middle[0] == int(box.middle[0])
-    assert pt.design("poisson(2)", "binomial(n in [30, 100], p=0.2)", epsilon=1).n < 10
-
-
 def test_a_two_sided_shift_needs_fewer_records_than_any_published_test() -> None:
     n = pt.sample_size("normal(0, 1)", SHIFTS, epsilon=1, alpha=0.05, beta=0.2)
     assert n <= 86
@@ -237,25 +229,6 @@ def test_two_sided_tests_say_what_does_not_apply() -> None:
             pt.design("normal(0, 1)", SHIFTS, epsilon=1, n=20, **{name: value})
     with pytest.raises(NothingToTest, match=r"has members on both sides of the alternative .* Exchange them"):
         pt.design(SHIFTS, "normal(0, 1)", epsilon=1, n=20)
-
-
-@pytest.mark.parametrize(
-    ("null", "alternative", "says"),
-    [
-        (
-            "normal(mean<=0, sd=1)",
-            "normal(mean>=-1, sd=1)",
-            r"overlap: normal\(mean in \[-1, 0\], sd=1\) belongs to both",
-        ),
-        (pt.near("normal(0, 1)", 0.2), pt.near("normal(1, 1)", 0.2), r"from 0\.191 on either side nothing can be told"),
-        ("bernoulli(p in [0.4, 0.2])", "bernoulli(0.5)", r"must start below its end: write p in \[0\.2, 0\.4\]"),
-        ("normal(mean<=0, mean>=-1)", "normal(2, 1)", r"is given 'mean' twice: write mean in \[low, high\]"),
-    ],
-)
-def test_sets_that_cannot_be_told_apart_are_named(null: Any, alternative: Any, says: str) -> None:
-    for call in (pt.design, pt.sample_size, pt.lower_bound, pt.plan, pt.compare):
-        with pytest.raises(pt.errors.PrivatestError, match=says):
-            call(null, alternative, epsilon=1)
 
 
 def test_sets_in_the_other_questions() -> None:

@@ -27,8 +27,7 @@ from privatest.privacy import (
     Uniform,
     Zcdp,
 )
-from privatest.privacy.composition import composed_epsilon
-from privatest.privacy.losses import event_of, loss_distribution, noise_distribution
+from privatest.privacy.composition import composed_epsilon, event_of, loss_distribution, noise_distribution
 
 pytest.importorskip("dp_accounting")
 from dp_accounting import dp_event

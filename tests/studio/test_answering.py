@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -32,17 +31,6 @@ def test_look_is_the_decomposition(studio: Any, P: Any, Q: Any) -> None:
     assert found["decomposition"]["epsilon_prime"] == split.epsilon_prime
     assert found["decomposition"]["clamp"] == list(split.clamp)
     assert max(found["excess"].values()) == pytest.approx(split.tau, rel=1e-9)
-
-
-@pytest.mark.parametrize(("P", "Q"), PAIRS)
-def test_the_curves_are_densities(studio: Any, P: Any, Q: Any) -> None:
-    curves = studio.post("/api/look", null=P, alternative=Q, epsilon=0.5).json()["densities"]
-    x = curves["x"]
-    step = x[1] - x[0] if curves["kind"] == "reals" else 1
-    for side in ("null", "alternative"):
-        assert math.fsum(curves[side]) * step == pytest.approx(1, abs=0.01)
-    low, high = pt.decompose(law_of(P), law_of(Q), epsilon=0.5).clamp
-    assert all(low - 1e-5 <= value <= high + 1e-5 for value in curves["clamped"])
 
 
 @pytest.mark.parametrize(("P", "Q"), PAIRS[:4])
@@ -204,16 +192,6 @@ def test_both_ends_of_a_two_sided_law_are_marked(studio: Any) -> None:
         assert error(bars) == pytest.approx(0, abs=1e-3)
     for index, threshold in zip((low, high), test.thresholds, strict=True):
         assert law["edges"][index] == pytest.approx(threshold, abs=1.01 * widths.max())
-
-
-def test_the_bars_of_wide_two_sided_sums_end_at_both_thresholds() -> None:
-    test = pt.design("bernoulli(0.3)", "any_of(bernoulli(0.27), bernoulli(0.33))", epsilon=0.5, n=5000, alpha=0.05)
-    law = statistic_law(test)
-    widths = np.diff(law["edges"])
-    assert len(set(np.round(widths, 6))) == 2, "the bars between the thresholds leave a narrower one"
-    assert len(widths) <= 330
-    bars = np.array(law["null"]) * widths
-    assert bars[: law["decided"]].sum() + bars[law["upper"] :].sum() == pytest.approx(test.alpha, abs=1e-3)
 
 
 def test_power_along_a_parameter_is_the_tests(studio: Any) -> None:

@@ -152,13 +152,13 @@ def test_monitors_that_never_begin_are_stopped_and_others_go_on(
         def start(request: str) -> None:
             answers.append(fresh.post("/api/monitors", **ASK, request=request))
 
-        threads = [threading.Thread(target=start, args=[f"endless-{i}"]) for i in range(4)]
+        threads = [threading.Thread(target=start, args=[f"endless-{i}"]) for i in range(2)]
         for thread in threads:
             thread.start()
         while any(thread.is_alive() for thread in threads):
             assert fresh.client.get("/").status_code == 200
             assert len(fresh.client.get("/api/monitors").json()["monitors"]) == 1
-    assert [answer.status_code for answer in answers] == [422] * 4
+    assert [answer.status_code for answer in answers] == [422] * 2
     assert fresh.ledger.spent("claims") == 1
     assert fresh.post(f"/api/monitors/{first}/records", lines=lines(fresh)).json()["drift_detected"]
 

@@ -479,10 +479,10 @@ UNSEEN = """() => {
 STATES = [(width, scheme) for width in (1400, 420) for scheme in ("light", "dark")]
 
 
-def checked(page: Any, name: str) -> list[str]:
-    """What the checker finds on a page that is open, wide and narrow, light and dark; and whether anything is cut."""
+def checked(page: Any, name: str, states: list[tuple[int, str]]) -> list[str]:
+    """What the checker finds on a page that is open, in each state; and whether anything is cut."""
     found = []
-    for width, scheme in STATES:
+    for width, scheme in states:
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         wide = page.evaluate("document.documentElement.scrollWidth")
@@ -494,8 +494,13 @@ def checked(page: Any, name: str) -> list[str]:
     return found
 
 
+@pytest.mark.parametrize(
+    "states",
+    [STATES[::3], pytest.param(STATES, marks=pytest.mark.exhaustive)],
+    ids=["two", "all"],
+)
 def test_a_checker_of_accessibility_finds_nothing_and_the_keyboard_suffices(
-    browser: Any, served: Any, tmp_path: Path
+    browser: Any, served: Any, tmp_path: Path, states: list[tuple[int, str]]
 ) -> None:
     script = axe()
     test = pt.design(P, Q, epsilon=1, n=400)
@@ -528,7 +533,7 @@ def test_a_checker_of_accessibility_finds_nothing_and_the_keyboard_suffices(
             assert page.evaluate("document.activeElement.id") == f"tab-{tab}"
             assert page.get_attribute(f"#tab-{tab}", "aria-selected") == "true"
             assert page.is_visible(f"#panel-{tab}")
-            found += checked(page, tab)
+            found += checked(page, tab, states)
         page.keyboard.press("ArrowRight")  # around the end
         assert page.evaluate("document.activeElement.id") == "tab-plan"
         page.focus("#epsilon")
@@ -542,7 +547,7 @@ def test_a_checker_of_accessibility_finds_nothing_and_the_keyboard_suffices(
         assert any("label" in each for each in page.evaluate(FOUND))
         page.goto((tmp_path / "report.html").as_uri())
         page.evaluate(script)
-        found += checked(page, "report")
+        found += checked(page, "report", states)
         page.eval_on_selector_all("details", "all => all.forEach((each) => { each.open = true; })")
-        found += checked(page, "report, unfolded")
+        found += checked(page, "report, unfolded", states)
     assert found == []

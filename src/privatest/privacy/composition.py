@@ -15,8 +15,12 @@ a budget in     adds up         because
 These sums also hold where the next question and its price are chosen after looking at the answers before (Feldman and
 Zrnic 2021 for Renyi divergences, hence zcdp; Smith and Thakurta 2022 for gdp).
 
-A budget in (epsilon, delta) is composed as a whole, by privacy-loss distributions (``losses.py``): they add up as
-independent numbers do, which is the tightest that can be said of many answers.
+A budget in (epsilon, delta) is composed as a whole, by privacy-loss distributions: they add up as independent numbers
+do, which is the tightest that can be said of many answers. A notion that is a trade-off function has a pair of
+distributions that no two neighbours exceed (its dominating pair): randomised response for ``pure`` and ``approx``, two
+Gaussians for ``gdp``. A noise has the exact pair of its shifted laws. Everything is rounded to the safe side: the
+losses lie on a grid, and the hockey-stick curve at the grid's points is exact ("connect the dots", Doroshenko et al.
+2022). The distributions are those of the library ``dp_accounting``, which no other module knows.
 
 Guarantees: :func:`composed_epsilon` is never less than what the answers cost together, provided that their notions were
 chosen without looking at the answers. Where the next price depends on the answers before, use a budget in ``pure``,
@@ -29,10 +33,16 @@ import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
-from privatest.errors import InvalidInput
-from privatest.numbers import rounded_up, square_root
+import numpy as np
+
+from privatest.errors import InvalidInput, MissingExtra
+from privatest.numbers import Floats, rounded_up, square_root
+from privatest.privacy.canonical import Stair, Tulap
+from privatest.privacy.chain import ONE, Chain
+from privatest.privacy.noise import Noise
 from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Tv, Zcdp, converted, with_last
 
 
@@ -110,8 +120,6 @@ Counts = Mapping[Notion, int]
 @lru_cache(maxsize=256)
 def _repeated(notion: Notion, times: int) -> Any:
     """The privacy-loss distribution of ``times`` answers that meet the notion."""
-    from privatest.privacy.losses import loss_distribution  # start-up: few budgets need it
-
     return loss_distribution(notion).self_compose(times)
 
 
@@ -192,3 +200,161 @@ def _convolved(counts: Counts, delta: Fraction) -> float:
     for other in others:
         first = first.compose(other)
     return float(first.get_epsilon_for_delta(goal)) * (1 + 1e-9)
+
+
+GRID = 1e-4
+"""Privacy losses are rounded to multiples of this."""
+TRACE = 1e-13
+"""An upper bound on the error of a loss that is the difference of two logarithms."""
+MOST_ATOMS = 400_000
+"""The largest number of values for which the exact law of a noisy total is used."""
+CORNERS = 2_000
+"""The number of positive epsilons at which the largest delta of several laws is exact; between them it is larger."""
+
+
+def _library() -> tuple[Any, Any]:
+    """Two modules of dp_accounting: its privacy-loss distributions, and their probability mass functions."""
+    try:
+        # An extra, and slow to import: only where a budget or a question needs it.
+        from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "dp_accounting":
+            raise
+        raise MissingExtra.of("Composing privacy losses needs dp-accounting.", "accounting") from None
+    return privacy_loss_distribution, pld_pmf
+
+
+def _connect_dots(grid: float, corners: Any, deltas: Any) -> Any:
+    """The distribution with these deltas at the epsilons ``grid * corners``, pessimistic between them."""
+    library, masses = _library()
+    return library.PrivacyLossDistribution(masses.create_pmf_pessimistic_connect_dots(grid, corners, deltas))
+
+
+def loss_distribution(notion: Notion, grid: float = GRID) -> Any:
+    """The privacy-loss distribution of the notion's dominating pair, rounded to the safe side.
+
+    Returns:
+        ``dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution``.
+    """
+    if isinstance(notion, Gdp):
+        deviation = -rounded_up(-1 / notion.mu)
+        return _library()[0].from_gaussian_mechanism(deviation, value_discretization_interval=grid)
+    if isinstance(notion, Tv):
+        notion = Approx(0, notion.eta)
+    if not isinstance(notion, Pure | Approx):
+        raise InvalidInput(
+            f"{notion} has no one privacy-loss distribution: it bounds divergences. Convert it: "
+            "into('approx', delta=...)."
+        )
+    loss = float(notion.loss) * (1 + 1e-15)
+    delta = float(notion.exact[1]) if isinstance(notion, Approx) else 0.0
+    corners = sorted({side(end / grid) for end in (-loss, loss) for side in (math.floor, math.ceil)})
+    deltas = [delta + (1 - delta) * _response_delta(loss, corner * grid) for corner in corners]
+    deltas[-1] = delta  # no finite loss lies beyond the last corner
+    return _connect_dots(grid, corners, deltas)
+
+
+def _response_delta(loss: float, epsilon: float) -> float:
+    """The hockey-stick divergence at ``epsilon`` of randomised response with privacy loss ``loss``."""
+    if epsilon <= -loss:
+        return -math.expm1(epsilon)
+    return max(-math.expm1(epsilon - loss), 0.0) / (1 + math.exp(-loss))
+
+
+def noise_distribution(noise: Noise, move: int, grid: float = GRID) -> Any:
+    """The privacy-loss distribution of what is released, by the exact law of the noise.
+
+    What is released is the noisy total, its level, or the decision alone, as the noise allows. If the law of a noisy
+    total has more than ``MOST_ATOMS`` values, the distribution is that of the pair that dominates what the noise
+    guarantees.
+
+    Args:
+        noise: the noise on the total.
+        move: the largest number of lattice steps by which one record moves the total.
+        grid: losses are rounded to multiples of this.
+
+    Guarantees: at every epsilon the delta is at least that of any two neighbours, in both directions, and it stays so
+    for the composition of any number of them, whichever way a record moves each total. The noise of a total is
+    symmetric and its ratios are monotone, so the largest move is the worst one, and both directions lose alike. A chain
+    is not symmetric: its distribution has the larger delta of the two at every epsilon.
+    """
+    if isinstance(noise, Chain):
+        return _largest_losses(_levels_apart(noise), grid)
+    if isinstance(noise, Tulap | Stair):  # whole widths are the worst moves, and over them the uniform part cancels
+        noise, move = Tulap(noise.epsilon, 1), -(-move // noise.width)
+    reach = move
+    while float(noise.logsf(noise.offset + reach)) > -80:
+        reach *= 2
+    if 2 * reach + move > MOST_ATOMS:
+        met = noise.guarantee(move)
+        if met is None:
+            raise InvalidInput(f"{noise.describe()} does not hide totals {move} apart. Use wider noise.")
+        return loss_distribution(met, grid)
+    values = np.arange(-reach, reach + move + 1)
+    lower, upper = (noise.logpmf(values - shift + float(noise.offset)) for shift in (0, move))
+    apart = np.isneginf(lower)
+    losses = upper[~apart] - lower[~apart] + TRACE
+    losses, masses = losses[np.isfinite(losses)], np.exp(upper[~apart][np.isfinite(losses)])
+    # A loss between two points of the grid is split between them, so that both laws keep their mass.
+    below = np.floor(losses / grid)
+    shares = np.expm1(grid * (below + 1) - losses) / math.expm1(grid)
+    points, place = np.unique(np.concatenate([below, below + 1]).astype(np.int64), return_inverse=True)
+    split = np.bincount(place, np.concatenate([masses * shares, masses * (1 - shares)]))
+    infinite = float(np.exp(upper[apart]).sum()) + math.exp(-79)  # both tails count as infinite losses
+    library, masses_of = _library()
+    pmf = masses_of.create_pmf(dict(zip(points.tolist(), split.tolist(), strict=True)), grid, infinite, True)
+    return library.PrivacyLossDistribution(pmf)
+
+
+def _levels_apart(noise: Chain) -> tuple[Floats, Floats]:
+    """The laws of what is released at neighbouring levels, as two arrays with a row for each pair of levels.
+
+    If the noisy level leaves, one pair stands for all, for their laws are shifts of each other.
+    """
+    heights = noise.heights
+    if not noise.decision_only:  # no mass of G lies beyond the heights
+        masses = [(high - low) / ONE for low, high in pairwise(heights)]
+        return np.array([[0.0, *masses]]), np.array([[*masses, 0.0]])
+    odds = np.array([(height / ONE, (ONE - height) / ONE) for height in heights])
+    return odds[:-1], odds[1:]
+
+
+def _largest_losses(laws: tuple[Floats, Floats], grid: float) -> Any:
+    """The distribution whose delta is the largest over all rows and both directions, at every epsilon on the grid."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        losses = np.log(laws[0]) - np.log(laws[1])
+    finite = np.append(losses[np.isfinite(losses)], 0.0) / grid
+    most = math.ceil(np.abs(finite).max())
+    # The delta of one law is straight between its losses; with several laws, another one can become the largest there.
+    between = np.arange(-most, most, max(most // CORNERS, 1)) if len(losses) > 1 else np.array([0])
+    corners = np.unique(
+        np.concatenate([between, *(side(sign * finite) for side in (np.floor, np.ceil) for sign in (-1, 1))])
+    )
+    corners = np.append(corners, corners[-1] + 1).astype(np.int64)
+    scales = np.exp(grid * corners) * (1 - TRACE)
+    deltas = np.zeros(len(corners))
+    for p, q in (laws, laws[::-1]):
+        for i, scale in enumerate(scales[:-1]):
+            deltas[i] = max(deltas[i], np.maximum(p - scale * q, 0.0).sum(axis=1).max())
+        deltas[-1] = max(deltas[-1], np.where(q > 0, 0.0, p).sum(axis=1).max())  # no finite loss lies beyond
+    return _connect_dots(grid, corners, np.minimum(deltas, 1.0))
+
+
+def event_of(notion: Notion) -> Any:
+    """The notion as an event of ``dp_accounting``, for that library's own accountants with their default settings.
+
+    The event already accounts for what one record moves, whatever the neighbours are: it is two-sided geometric noise
+    that hides a move of one for ``pure``, Gaussian noise for ``gdp``, and rho for ``zcdp``.
+    """
+    _library()
+    from dp_accounting import dp_event  # an extra
+
+    if isinstance(notion, Pure):
+        return dp_event.DiscreteLaplaceDpEvent(rounded_up(notion.loss), 1)
+    if isinstance(notion, Gdp):
+        return dp_event.GaussianDpEvent(-rounded_up(-1 / notion.mu))
+    if isinstance(notion, Zcdp):
+        return dp_event.ZCDpEvent(rounded_up(notion.rho))
+    raise InvalidInput(
+        f"dp_accounting has no event for {notion}: it knows pure, gdp and zcdp. Take its privacy_loss_distribution()."
+    )

@@ -1,12 +1,12 @@
 r"""Many draws of a noise at once, each exact; and random choices of a person's rows.
 
-A block detector over 10^7 records needs a million draws. A draw of Tulap noise inverts the cdf of the two-sided
-geometric part: a uniform number of 64 bits is looked up in a table. If it hits the very cell of a threshold (one time
-in 10^16), more bits of the number and of the threshold are compared until they differ. Argument: proof.md.
+Change points in 10^7 records need a million draws. A draw of Tulap noise inverts the cdf of the two-sided geometric
+part: a uniform number of 64 bits is looked up in a table. If its bits are those of a threshold (one time in 10^16),
+more bits of the number and of the threshold are compared until they differ. Argument: proof.md.
 
 Many draws of Gaussian noise keep a half normal number k + x in proportion to :math:`e^{-(k+x)^2/2}`: k has probability
 :math:`2^{-k-1}`, x is uniform, and of these pairs a share :math:`2^{k+2} e^{-(k+x)^2/2}/5 < 1` is kept. Ten digits of x
-and a table of bounds on the share settle nearly all pairs; for the rest more digits are drawn. Other noises are drawn
+and a table of bounds on the share decide nearly all pairs; for the others more digits are drawn. Other noises are drawn
 one by one.
 """
 
@@ -21,19 +21,16 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.numbers import Integers, exp_bounds, first_true
-from privatest.privacy.gaussian import Digits, Gaussian
-from privatest.privacy.noise import Noise, Uniform
-from privatest.privacy.randomness import RandomSource
-from privatest.privacy.tulap import TruncatedTulap, Tulap
+from privatest.privacy.canonical import Gaussian, TruncatedTulap, Tulap, Uniform
+from privatest.privacy.noise import Noise
+from privatest.privacy.randomness import RandomSource, UniformDigits
 
 Words = npt.NDArray[np.uint64]
 
 _WORD = 64
-# Fewer draws than this are made one by one, because the table costs more.
-_FEW = 256
 _WORDS_A_CALL = 256
-# The largest table that is made for the single blocks of a monitor: it takes 0.05 s, once, at epsilon 0.09.
-_LARGEST_REACH = 512
+# The largest reach of a table: beyond it, at an epsilon of 0.0007, draws are made one by one.
+_LARGEST_REACH = 1 << 16
 # From _MANY on, Gaussian draws use a table of k < _ROWS and cells of x, one for each value of its first _CELL digits.
 _MANY, _ROWS, _CELL = 4096, 8, 10
 
@@ -55,12 +52,11 @@ def draw_many(noise: Noise, count: int, source: RandomSource) -> Integers:
         return draws
     if isinstance(noise, Gaussian) and count >= _MANY:
         return _gaussians(noise, count, source)
-    if not isinstance(noise, Tulap):
-        return _one_by_one(noise, count, source)
-    w = noise.width
-    if count < max(_FEW, 4 * _reach(noise.epsilon)):
-        return _one_by_one(noise, count, source)
-    return 2 * (w * _inverted(noise.epsilon, _words(count, source), source) + _below(w, count, source)) - (w - 1)
+    if not isinstance(noise, Tulap) or _reach(noise.epsilon) > _LARGEST_REACH:
+        return np.array([noise.draw_doubled(source) for _ in range(count)], dtype=np.int64)
+    w, words = noise.width, _words(2 * count, source)  # two for each draw, side by side: see `draw_blocks`
+    blocks = _inverted(noise.epsilon, words[::2], source)
+    return 2 * (w * blocks + _residues(w, words[1::2].copy(), source)) - (w - 1)
 
 
 def _gaussians(noise: Gaussian, count: int, source: RandomSource) -> Integers:
@@ -74,17 +70,17 @@ def _gaussians(noise: Gaussian, count: int, source: RandomSource) -> Integers:
             if low + twice <= (rounded + 1) * unit:
                 draws[place] = -2 * rounded if minus else 2 * rounded
                 continue
-            digits = Digits(source, digits, _WORD)
+            digits = UniformDigits(source, digits, _WORD)
         draws[place] = noise.rounded(whole, digits, source)
     return draws
 
 
-def _half_normals(count: int, source: RandomSource) -> list[tuple[int, int | Digits, int]]:
-    """k, the digits of x (64 of them as an integer, or more as :class:`Digits`), and a fair bit for the sign.
+def _half_normals(count: int, source: RandomSource) -> list[tuple[int, int | UniformDigits, int]]:
+    """k, the digits of x (64 of them as an integer, or more as :class:`UniformDigits`), and a fair bit for the sign.
 
     The pairs stay in the order in which they were drawn: which of them are not needed must not depend on their values.
     """
-    shares, pairs = _shares(), list[tuple[int, int | Digits, int]]()
+    shares, pairs = _shares(), list[tuple[int, int | UniformDigits, int]]()
     # Invariant: the pairs so far were kept; rejected ones leave no trace.
     while len(pairs) < count:
         size = 2 * (count - len(pairs)) + _WORD
@@ -116,17 +112,17 @@ def _ones(word: int) -> int:
     return (~word & (word + 1)).bit_length() - 1
 
 
-def _kept(whole: int, x: int, word: int, source: RandomSource) -> Digits | None:
-    """The digits of x if the pair is kept, else None. It draws as many digits of both numbers as it takes."""
-    digits, uniform = Digits(source, x, _WORD), Digits(source, word, _WORD)
-    # Invariant: by the digits known so far, the uniform number and the share may be in either order.
-    while True:
-        if uniform.value + 1 <= _share(whole, digits.value + 1, digits.bits, uniform.bits)[0]:
-            return digits
-        if uniform.value >= _share(whole, digits.value, digits.bits, uniform.bits)[1]:
-            return None
-        digits.extend()
-        uniform.extend()
+def _kept(whole: int, x: int, word: int, source: RandomSource) -> UniformDigits | None:
+    """The digits of x if the pair is kept, else None. As many digits of both numbers are drawn as that takes."""
+    digits = UniformDigits(source, x, _WORD)
+
+    def share(bits: int) -> tuple[int, int]:
+        while digits.bits < bits:
+            digits.extend()
+        least, _ = _share(whole, digits.value + 1, digits.bits, bits)
+        return least, _share(whole, digits.value, digits.bits, bits)[1]
+
+    return digits if UniformDigits(source, word, _WORD).is_below(share) else None
 
 
 def _share(whole: int, x: int, size: int, bits: int) -> tuple[int, int]:
@@ -153,11 +149,7 @@ def draw_rows(source: RandomSource, table: Integers, most: int) -> Integers:
     # Invariant: the places so far hold a uniform choice in uniform order, the others the remaining entries.
     for place in range(most):
         left = table.shape[1] - place
-        other = place + (
-            _below(left, len(table), source)
-            if len(table) >= _FEW
-            else np.array([source.below(left) for _ in lines], dtype=np.int64)
-        )
+        other = place + _below(left, len(table), source)
         shuffled[lines, place], shuffled[lines, other] = shuffled[lines, other], shuffled[lines, place]
     return shuffled[:, :most]
 
@@ -180,40 +172,29 @@ def draw_some(source: RandomSource, counts: Sequence[int], size: int) -> list[in
     return (found if few == size else np.asarray(counts) - found).tolist()  # type: ignore[no-any-return]
 
 
-def _one_by_one(noise: Noise, count: int, source: RandomSource) -> Integers:
-    return np.array([noise.draw_doubled(source) for _ in range(count)], dtype=np.int64)
-
-
 def draw_blocks(noise: Noise, count: int, source: RandomSource) -> Integers:
     """Twice ``count`` independent draws, for streams, which draw few or many at a time and never ahead.
 
     Guarantees: each has exactly the law of ``noise.draw``; independent. A seeded source gives the same draws in the
     same order whatever the counts of the calls (unless a word must be drawn again, once in 10^16).
     """
-    if count == 1 or not isinstance(noise, Tulap) or _cells(noise.epsilon) is None:
-        return np.array(noise_adder(noise, source)([0] * count), dtype=np.int64)
-    w, epsilon = noise.width, noise.epsilon
-    words = _words(2 * count, source)
-    return 2 * (w * _inverted(epsilon, words[::2], source) + _residues(w, words[1::2].copy(), source)) - (w - 1)
+    if isinstance(noise, Tulap):
+        return draw_many(noise, count, source)
+    return np.array(noise_adder(noise, source)([0] * count), dtype=np.int64)
 
 
 def noise_adder(noise: Noise, source: RandomSource) -> Callable[[list[int]], list[int]]:
     """A function that adds a draw as of :func:`draw_blocks` to each of a few integers, quickly and never ahead."""
     if isinstance(noise, TruncatedTulap):
-        add_untruncated, whole = noise_adder(noise.untruncated, source), noise.whole
-
-        def kept() -> int:
-            while abs(doubled := add_untruncated([0])[0]) > whole and not noise.keeps(doubled, source):
-                pass
-            return doubled
-
-        return lambda totals: [total + kept() for total in totals]
-    cells = _cells(noise.epsilon) if isinstance(noise, Tulap) else None
-    if not isinstance(noise, Tulap) or cells is None:
+        untruncated = noise_adder(noise.untruncated, source)
+        draws = iter(lambda: untruncated([0])[0], None)
+        return lambda totals: [total + next(draw for draw in draws if noise.keeps(draw, source)) for total in totals]
+    if not isinstance(noise, Tulap) or _reach(noise.epsilon) > _LARGEST_REACH:
         return lambda totals: [total + noise.draw_doubled(source) for total in totals]
-    w, epsilon, last, words = noise.width, noise.epsilon, len(cells), _word_source(source)
-    limit = (1 << _WORD) // w * w
-    # By the place of a word in the table: twice the smallest value of its block of w values. Block 0 is tried first.
+    w, epsilon, words = noise.width, noise.epsilon, _word_source(source)
+    cells: list[int] = _table(epsilon).tolist()
+    last, limit = len(cells), (1 << _WORD) // w * w
+    # Twice the smallest value of the block of w values at each place of the table. Block 0 is tried first.
     starts = [2 * w * (place - last // 2) - (w - 1) for place in range(last)]
     low, high, middle = cells[last // 2 - 1], cells[last // 2], starts[last // 2]
 
@@ -282,14 +263,18 @@ def _reach(epsilon: Fraction, bits: int = _WORD) -> int:
 @lru_cache(maxsize=8)
 def _table(epsilon: Fraction) -> Words:
     """The cdf at -reach, ..., reach, times 2^64 and rounded down."""
-    reach = _reach(epsilon)
-    return np.array([_floor_cdf(epsilon, g, _WORD) for g in range(-reach, reach + 1)], dtype=np.uint64)
-
-
-@lru_cache(maxsize=8)
-def _cells(epsilon: Fraction) -> list[int] | None:
-    """The table as plain integers, for single words; None if it would be too large."""
-    return None if _reach(epsilon) > _LARGEST_REACH else list(_table(epsilon).tolist())
+    reach, guard = _reach(epsilon), 2 * _WORD
+    bits = _WORD + guard
+    b_low, b_high = exp_bounds(epsilon.numerator, epsilon.denominator, bits)
+    low, high = (1 << 2 * bits) // ((1 << bits) + b_high), -(-(1 << 2 * bits) // ((1 << bits) + b_low))
+    below, above = [], []
+    # Invariant: low and high are 2^bits times bounds on Pr[G <= -m] = b^m/(1+b) = Pr[G > m - 1].
+    for m in range(reach + 2):
+        for floors, g, ends in ((below, -m, (low, high)), (above, m - 1, ((1 << bits) - high, (1 << bits) - low))):
+            floor = ends[0] >> guard
+            floors.append(floor if floor == ends[1] >> guard else _floor_cdf(epsilon, g, _WORD))
+        low, high = low * b_low >> bits, -(-high * b_high >> bits)
+    return np.array([*below[reach::-1], *above[2:]], dtype=np.uint64)
 
 
 def _floor_cdf(epsilon: Fraction, g: int, bits: int) -> int:
@@ -313,12 +298,12 @@ def _floor_cdf(epsilon: Fraction, g: int, bits: int) -> int:
 
 def _resolve(epsilon: Fraction, word: int, source: RandomSource) -> int:
     """The g whose cell holds the uniform number that starts with this word, found with more of its bits."""
-    bits, uniform = _WORD, word
-    # Invariant: the uniform number lies in [uniform, uniform + 1) / 2^bits.
+    uniform = UniformDigits(source, word, _WORD)
+    # Invariant: the digits drawn so far are those of a threshold, or lie beyond the table.
     while True:
-        bits += _WORD
-        uniform = uniform << _WORD | source.bits(_WORD)
+        uniform.extend(_WORD)
+        value, bits = uniform.value, uniform.bits
         far = _reach(epsilon, bits)
-        g = first_true(lambda g: _floor_cdf(epsilon, g, bits) >= uniform, -far, far)  # noqa: B023 - used at once
-        if _floor_cdf(epsilon, g, bits) > uniform:  # else the number is in the very cell of the threshold
+        g = first_true(lambda g: _floor_cdf(epsilon, g, bits) >= value, -far, far)  # noqa: B023 - used at once
+        if _floor_cdf(epsilon, g, bits) > value:
             return g

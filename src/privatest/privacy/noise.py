@@ -26,7 +26,7 @@ from privatest.documents import reading
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.numbers import Floats, Number
 from privatest.privacy import randomness as coins
-from privatest.privacy.notions import Notion, Pure, Tv
+from privatest.privacy.notions import Notion, Pure
 from privatest.privacy.randomness import RandomSource, system_source
 
 # Bounded: no document may ask for integers of unbounded size.
@@ -596,72 +596,3 @@ def _csch(z: NDArray[Any]) -> NDArray[Any]:
     side = np.where(z.real < 0, -1.0, 1.0)
     mirrored = side * z
     return np.asarray(side * 2 * np.exp(-mirrored) / -np.expm1(-2 * mirrored))
-
-
-@dataclass(frozen=True)
-class Uniform(Noise):
-    """N uniform on ``points`` consecutive lattice values centred at 0, which are half integers if ``points`` is even.
-
-    Guarantees: noisy totals of totals d apart have a total variation of exactly d/points.
-
-    >>> Uniform(10).guarantee(1)
-    tv(0.1)
-    """
-
-    points: int
-    kind: ClassVar[str] = "uniform"
-    grain: ClassVar[int] = 8  # rounding the points up to a whole number then adds at most 1/8 of a width
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "points", numbers.positive_integer(points=self.points))
-
-    @property
-    def plateau(self) -> int:
-        return self.points
-
-    def coarser(self, spacing: int) -> Uniform | None:
-        return None if self.points % spacing else Uniform(self.points // spacing)
-
-    @property
-    def offset(self) -> Fraction:
-        return Fraction(0) if self.points % 2 else Fraction(1, 2)
-
-    @property
-    def decay_rate(self) -> float:
-        return math.inf
-
-    @property
-    def variance(self) -> float:
-        return (self.points**2 - 1) / 12
-
-    def reach(self, nats: float) -> float:  # noqa: ARG002 - the support ends
-        return self.points / 2
-
-    def exponent(self, x: float) -> float:  # noqa: ARG002 - nothing is exponentiated
-        return 0.0
-
-    def drift(self, theta: float) -> float:
-        """The mean of the law tilted by e^(theta N)."""
-        m = float(self.points)
-        if theta * m < 1e-3:
-            return theta * self.variance
-        return 0.5 * (m / math.tanh(m * theta / 2) - 1 / math.tanh(theta / 2))
-
-    def guarantee(self, shift: int) -> Notion | None:
-        return Tv(Fraction(abs(shift), self.points)) if 0 < abs(shift) < self.points else None
-
-    def scattered(self, rows: int) -> Notion | None:
-        """The total variations add up, whether the rows move one count or several."""
-        return self.guarantee(rows)
-
-    def draw_doubled(self, source: RandomSource) -> int:
-        return 2 * source.below(self.points) - (self.points - 1)
-
-    def _log_pmf(self, v: Floats) -> Floats:
-        return np.where(np.abs(v) <= (self.points - 1) / 2, -math.log(self.points), -np.inf)
-
-    def _log_lower(self, v: Floats) -> Floats:
-        return np.log(np.maximum(v + (self.points + 1) / 2, 0.0) / self.points)
-
-    def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
-        return uniform_characteristic(float(self.points), t)

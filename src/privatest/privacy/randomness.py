@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from struct import Struct
 from typing import Protocol
@@ -221,3 +221,31 @@ def two_sided_geometric(p: int, q: int, source: RandomSource) -> int:
             return m
         if m:
             return -m
+
+
+class UniformDigits:
+    """A uniform number in [0, 1) whose binary digits are drawn as they are needed.
+
+    It lies in [value, value + 1)/2^bits. ``value`` and ``bits`` may hold digits that were drawn before.
+    """
+
+    def __init__(self, source: RandomSource, value: int | None = None, bits: int = 32) -> None:
+        self._source = source
+        self.bits = bits
+        self.value = source.bits(bits) if value is None else value
+
+    def extend(self, more: int = 32) -> None:
+        """Draw further digits."""
+        self.value = self.value << more | self._source.bits(more)
+        self.bits += more
+
+    def is_below(self, bounds: Callable[[int], tuple[int, int]]) -> bool:
+        """Whether the number is below another one, of which ``bounds(k)`` returns integer bounds on its 2^k-fold."""
+        # Invariant: the digits drawn so far allow either order of the two numbers.
+        while True:
+            low, high = bounds(self.bits)
+            if self.value + 1 <= low:
+                return True
+            if self.value >= high:
+                return False
+            self.extend()
