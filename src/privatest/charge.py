@@ -181,7 +181,7 @@ def make_charge(
     design: Callable[[], Mapping[str, Any]],
     simulated: bool,
     data: Any = None,
-    told: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
     neighbours: str = "replace",
     unit: str | None = None,
 ) -> Charge | None:
@@ -194,7 +194,7 @@ def make_charge(
         design: returns everything the release depends on besides the data, as JSON has it.
         simulated: whether the user gave the randomness.
         data: what will be read, as the user passed it; only its name is used.
-        told: settings by which a difference from an earlier request is described; None: the short ones of the design.
+        settings: settings that describe how an earlier request differs; None: the short ones of the design.
         neighbours, unit: whom the price protects, see :class:`Charge`.
     """
     named = {"dataset": dataset, "request": request}
@@ -221,14 +221,14 @@ def make_charge(
     assert dataset is not None
     assert request is not None
     whole = {**design(), **reading_facts(data)}
-    settings = _settings(whole if told is None else {"told": told})
+    short = _settings(whole if settings is None else {"settings": settings})
     return Charge(
         ledger,
         dataset,
         request,
         price,
         fingerprint(whole),
-        settings,
+        short,
         address_of(data),
         neighbours=neighbours,
         unit=unit,

@@ -84,8 +84,8 @@ def explain(value: Any) -> None:
 def _explain_class(owner: type) -> None:
     def of_base(parameter: str, method: str | None = None) -> str | None:
         for base in owner.__mro__[1:]:
-            told = base.__dict__.get(method) if method else base
-            if told is not None and parameter in (words := explained(inspect.getdoc(told))):
+            documented = base.__dict__.get(method) if method else base
+            if documented is not None and parameter in (words := explained(inspect.getdoc(documented))):
                 return words[parameter]
         return None
 
@@ -109,10 +109,10 @@ def _parameters(function: Any) -> list[str]:
 
 
 def _complete(
-    told: Any, parameters: list[str], title: str, of_base: Callable[[str], str | None], owner: type | None = None
+    documented: Any, parameters: list[str], title: str, of_base: Callable[[str], str | None], owner: type | None = None
 ) -> None:
     """Write the docstring's block anew: the parameters in order, then whatever else it explains."""
-    doc = inspect.cleandoc(told.__doc__) if told.__doc__ else None
+    doc = inspect.cleandoc(documented.__doc__) if documented.__doc__ else None
     if doc is None or not parameters:  # removed by -OO, or inherited
         return
     before, head, _, after = _parts(doc)
@@ -123,7 +123,7 @@ def _complete(
         told_here = own.get(name)
         if told_here is not None and (there := _ELSEWHERE.fullmatch(told_here)):
             told_here = explained(_doc_of(there[1], owner)).get(name)
-        found = told_here or of_base(name) or COMMON.get(f"{told.__name__}.{name}") or COMMON.get(name)
+        found = told_here or of_base(name) or COMMON.get(f"{documented.__name__}.{name}") or COMMON.get(name)
         if found:
             words[starred] = found
     groups = [(", ".join(names), text) for text, names in groupby(words, lambda name: words[name])]
@@ -132,7 +132,7 @@ def _complete(
             textwrap.fill(f"{name}: {text}", _WIDTH, initial_indent="    ", subsequent_indent=" " * 8)
             for name, text in groups
         ]
-        told.__doc__ = "\n".join([*before, head or f"{title}:", *lines, *([""] if after else []), *after]) + "\n"
+        documented.__doc__ = "\n".join([*before, head or f"{title}:", *lines, *([""] if after else []), *after]) + "\n"
 
 
 def _doc_of(path: str, owner: type | None) -> str | None:

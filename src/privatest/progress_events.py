@@ -53,11 +53,11 @@ _outermost: ContextVar[Headway | None] = ContextVar("outermost", default=None)
 
 def each(what: str, items: Sequence[Item]) -> Iterator[Item]:
     """Yield the items one by one, and report before each how many are done."""
-    with part(what, len(items)) as tell:
+    with part(what, len(items)) as report:
         for done, item in enumerate(items):
-            tell(done)
+            report(done)
             yield item
-        tell(len(items))
+        report(len(items))
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def part(what: str, total: int) -> Iterator[Callable[[int], None]]:
         return
     outer = _outermost.get()
 
-    def tell(done: int) -> None:
+    def report(done: int) -> None:
         if outer is None:
             here = Headway(what, done, total)
             _outermost.set(here)
@@ -79,7 +79,7 @@ def part(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
     token = _outermost.set(outer or Headway(what, 0, total))
     try:
-        yield tell
+        yield report
     finally:
         _outermost.reset(token)
 
@@ -95,16 +95,16 @@ def searching(what: str, about: int) -> Iterator[Callable[[], None]]:
     >>> [headway.done for headway in seen]
     [0, 1, 2, 2]
     """
-    with part(what, about) as tell:
+    with part(what, about) as report:
         done = 0
 
-        def looked() -> None:
+        def step_done() -> None:
             nonlocal done
             done = min(done + 1, about)
-            tell(done)
+            report(done)
 
-        tell(0)
-        yield looked
+        report(0)
+        yield step_done
 
 
 def report_partial(found: Any) -> None:

@@ -54,7 +54,7 @@ def fraction_text(amount: Fraction) -> str:
 
     Guarantees: ``read_fraction(stored(x)) == x``.
 
-    >>> stored(Fraction(1, 10)), stored(Fraction(3))
+    >>> fraction_text(Fraction(1, 10)), fraction_text(Fraction(3))
     ('1/10', '3/1')
     """
     if max(amount.numerator.bit_length(), amount.denominator.bit_length()) > MOST_BITS:
@@ -137,16 +137,16 @@ class Protection:
         found = {"neighbours": self.neighbours, "unit": self.unit or ""}
         return {name: value for name, value in found.items() if value != (getattr(before, name) or "")}
 
-    def converted(self, price: Notion, asked: Protection) -> Notion | None:
-        """Return what a price for the protection ``asked`` counts as in a budget for this one; None if nothing follows.
+    def converted(self, price: Notion, requested: Protection) -> Notion | None:
+        """Return what a price for another protection counts as in a budget for this one; None if nothing follows.
 
-        >>> replacing, coming_and_going = Protected(), Protected("add-remove")
-        >>> replacing.counted(Pure(0.5), coming_and_going), coming_and_going.counted(Pure(0.5), replacing)
+        >>> replacing, coming_and_going = Protection(), Protection("add-remove")
+        >>> replacing.converted(Pure(0.5), coming_and_going), coming_and_going.converted(Pure(0.5), replacing)
         (pure(1), None)
         """
-        if asked.unit != self.unit and not (asked.unit == ANYBODY and self.unit is not None):
+        if requested.unit != self.unit and not (requested.unit == ANYBODY and self.unit is not None):
             return None
-        if asked.neighbours == self.neighbours:
+        if requested.neighbours == self.neighbours:
             return price
         return replaced(price) if self.neighbours == "replace" else None
 
@@ -154,7 +154,7 @@ class Protection:
 def conversion_loss(price: Notion, budget: Notion) -> str | None:
     """Return a sentence about what is lost if a price is converted into the budget's notion; None if nothing is.
 
-    >>> conversion(Pure(1), Zcdp(2))
+    >>> conversion_loss(Pure(1), Zcdp(2))
     'pure(1) counts as zcdp(0.5), which says less'
     """
     exact = isinstance(budget, Approx) and price.tradeoff  # composed by its own privacy-loss distribution

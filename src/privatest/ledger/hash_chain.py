@@ -180,7 +180,7 @@ class LedgerRow(NamedTuple):
     @property
     def price(self) -> Notion:
         """The new budget of a grant, or the price of the request. For checked rows only."""
-        return _known(price_of(self.epsilon))
+        return _checked_price(price_of(self.epsilon))
 
     @property
     def protected(self) -> Protection:
@@ -192,7 +192,7 @@ class LedgerRow(NamedTuple):
     @property
     def budget(self) -> Notion:
         """The budget of the data set after this row. For checked rows only."""
-        return _known(price_of(self.granted))
+        return _checked_price(price_of(self.granted))
 
     @property
     def account(self) -> Account:
@@ -217,7 +217,7 @@ class LedgerRow(NamedTuple):
         )
 
 
-def _known(price: Notion | None) -> Notion:
+def _checked_price(price: Notion | None) -> Notion:
     assert price is not None  # the hash is right, so this package wrote it
     return price
 

@@ -211,26 +211,28 @@ def totals(newest: LedgerRow) -> tuple[Amount, Amount]:
     return amount(newest.account.total(newest.spent)), amount(newest.account.left(newest.spent))
 
 
-def check_same(charge: LedgerRow, ask: Request) -> None:
+def check_same(charge: LedgerRow, question: Request) -> None:
     """Raise RequestConflict if the request's name was charged for something else."""
     before = charge.price
     where = f"Request {charge.request!r} on data set {charge.dataset!r}"
     remedy = "Give this request another name, or repeat the earlier one unchanged."
-    if before != ask.price:
+    if before != question.price:
         raise RequestConflict(
-            f"{where} was charged before with {price_words(before)}, now asked with {price_words(ask.price)}. {remedy}"
+            f"{where} was charged before with {price_words(before)}, now asked with "
+            f"{price_words(question.price)}. {remedy}"
         )
-    if charge.design != ask.design:
+    if charge.design != question.design:
         noted = charge.about.get("asked")
-        named = differences(noted, ask.asked) if noted and ask.asked else ""
+        named = differences(noted, question.asked) if noted and question.asked else ""
         raise RequestConflict(
             f"{where} was charged before for another design: {named}. {remedy}"
             if named
-            else f"{where} was charged before for the design {charge.design!r}, now asked for {ask.design!r}. {remedy}"
+            else f"{where} was charged before for the design {charge.design!r}, now asked for "
+            f"{question.design!r}. {remedy}"
         )
-    if charge.protected != ask.protected:
+    if charge.protected != question.protected:
         raise RequestConflict(
-            f"{where} was charged before for {charge.protected}, now asked for {ask.protected}. {remedy}"
+            f"{where} was charged before for {charge.protected}, now asked for {question.protected}. {remedy}"
         )
 
 
@@ -527,7 +529,7 @@ class Ledger:
         price = request_price("Nothing private is free.", epsilon, privacy)
         price_text(price)
         check_protected(neighbours=neighbours, **({} if unit is None else {"unit": unit}))
-        ask = Request(dataset, request, price, Protection(neighbours, unit or None), design, dict(asked or {}))
+        question = Request(dataset, request, price, Protection(neighbours, unit or None), design, dict(asked or {}))
         for name, function in {"draw": draw, "release": release or dict, "further": further or dict}.items():
             if not callable(function):
                 raise InvalidInput(f"{name} must be a function, not a {type(function).__name__}.")
@@ -538,7 +540,7 @@ class Ledger:
         self._check_all()
         with self._write() as book:  # the data are not read if the ledger cannot be written
             book.tail()
-            rows, _ = self._allowed(book, ask, source)
+            rows, _ = self._allowed(book, question, source)
         first = drawn = not rows
         if drawn:
             found = draw()
@@ -547,7 +549,7 @@ class Ledger:
                     f"draw returned a {type(found).__name__}; without release= it is the release, a dict. Nothing was "
                     "charged."
                 )
-            rows, first = self._charge(ask, source, found)
+            rows, first = self._charge(question, source, found)
         charge, newest = rows["charge"], rows.get("release") or rows.get("draw") or rows["charge"]
         try:
             if newest.kind == "charge" and further is not None:
@@ -569,7 +571,7 @@ class Ledger:
                 "request again completes it, without a new charge.",
             )
             raise
-        return self._recorded(newest, ask.protected, source, replayed=not first, read=drawn and not first)
+        return self._recorded(newest, question.protected, source, replayed=not first, read=drawn and not first)
 
     def released(
         self,
@@ -603,9 +605,9 @@ class Ledger:
         charge, release = earlier.get("charge"), earlier.get("release")
         if charge is None:
             return None
-        ask = Request(dataset, request, price, Protection(neighbours, unit or None), design, asked or {})
-        check_same(charge, ask)
-        return None if release is None else self._recorded(release, ask.protected, source, replayed=True)
+        question = Request(dataset, request, price, Protection(neighbours, unit or None), design, asked or {})
+        check_same(charge, question)
+        return None if release is None else self._recorded(release, question.protected, source, replayed=True)
 
     def _recorded(
         self, row: LedgerRow, protected: Protection, source: DataAddress | None, **how: bool
@@ -753,37 +755,37 @@ class Ledger:
             yield book
         self._seen = max(self._seen, book.written)
 
-    def _allowed(self, book: Book, ask: Request, source: DataAddress | None) -> tuple[dict[str, LedgerRow], str]:
+    def _allowed(self, book: Book, question: Request, source: DataAddress | None) -> tuple[dict[str, LedgerRow], str]:
         """Return a request's rows, none for a new one, and what is then spent. Raises if it is not allowed."""
-        newest = self._newest(book, ask.dataset)
-        earlier = book.request(ask.dataset, ask.name)
+        newest = self._newest(book, question.dataset)
+        earlier = book.request(question.dataset, question.name)
         if charge := earlier.get("charge"):
-            check_same(charge, ask)
+            check_same(charge, question)
             return earlier, newest.spent
-        check_covered(book.covers(), ask.dataset, source)
-        return {}, spent_after(newest, ask.price, ask.protected, book.protected(ask.dataset))
+        check_covered(book.covers(), question.dataset, source)
+        return {}, spent_after(newest, question.price, question.protected, book.protected(question.dataset))
 
-    def _charge(self, ask: Request, source: DataAddress | None, draw: object) -> tuple[dict[str, LedgerRow], bool]:
+    def _charge(self, question: Request, source: DataAddress | None, draw: object) -> tuple[dict[str, LedgerRow], bool]:
         """Record charge and draw in one row, unless another process did; return the rows, and whether it did not."""
         facts = {
-            "asked": ask.asked,
+            "asked": question.asked,
             "source": None if source is None else {"name": source.name, "identity": source.identity},
-            **ask.protected.differences(Protection()),
+            **question.protected.differences(Protection()),
         }
         text = charge_text(draw, **facts)
         with self._write() as book:
             head = book.tail()
-            rows, spent = self._allowed(book, ask, source)
+            rows, spent = self._allowed(book, question, source)
             if rows:
                 return rows, False
             row = book.append(
                 head,
                 "charge",
-                ask.dataset,
-                request=ask.name,
-                design=ask.design,
-                epsilon=price_text(ask.price),
-                granted=self._newest(book, ask.dataset).granted,
+                question.dataset,
+                request=question.name,
+                design=question.design,
+                epsilon=price_text(question.price),
+                granted=self._newest(book, question.dataset).granted,
                 spent=spent,
                 release=text,
             )
