@@ -1,6 +1,6 @@
-"""Where data and ledgers lie, as text: a name that may be shown, and an identity that can be compared.
+"""Addresses: where data and ledgers lie, as a name that may be shown and an identity that can be compared.
 
-Nothing here opens anything: a name says what was given, whether or not it exists.
+Nothing here opens anything. An address says what was given, whether or not it exists.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from urllib.parse import parse_qsl, unquote
 
 from privatest.errors import InvalidInput
 
-# By how the name ends; what else a name may end with is compression, of text files only.
 FORMATS = {
     "Parquet": (".parquet", ".pq", ".parq"),
     "CSV": (".csv", ".tsv"),
     "Feather": (".feather", ".arrow", ".ipc", ".arrows"),
 }
+"""Formats of files, by the ends of their names."""
 PACKED = (".gz", ".bz2", ".zst", ".lz4")
+"""Ends of names of compressed files. Only text files may be compressed."""
 
 
 def format_of(path: str) -> str | None:
-    """The format that a file's name stands for. The name alone says it: first bytes may be those of a record.
+    """Return the format of a file by its name alone, because its first bytes may be those of a record.
 
     >>> format_of("claims.csv.gz"), format_of("claims.txt")
     ('CSV', None)
@@ -42,9 +43,9 @@ def format_of(path: str) -> str | None:
 
 
 IN_MEMORY = "data in memory"
-"""What arrays, data frames, open tables and streams are called: nobody can tell two of them apart."""
+"""Name of arrays, data frames, open tables and streams, of which two cannot be told apart."""
 
-# A password may hold any character, and the last @ ends it, so everything before that @ is hidden.
+# A password may hold any character and ends at the last @, so everything before that @ is hidden.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*://)(?:(.*)@)?([^?#]*)([?#].*)?", re.DOTALL)
 _SECRET_OPTION = re.compile(
     r"[?&;][^?&;=]*(?:pass|pwd|secret|token|key|credential)[^?&;=]*=.*", re.DOTALL | re.IGNORECASE
@@ -52,12 +53,15 @@ _SECRET_OPTION = re.compile(
 _FILES = ("duckdb://", "sqlite://", "file://")
 _PORTS = {"postgresql": "5432", "mysql": "3306"}
 _SCHEMAS = {"postgresql": "public.", "duckdb": "main."}
-_WHERE = ("host", "hostaddr", "port", "dbname", "service")  # options that say where, never who
+_WHERE = ("host", "hostaddr", "port", "dbname", "service")
+"""Options of an address that say where the database is."""
 _LONGEST = 200
 
 
 def without_secrets(text: str, *, user: bool = False) -> str:
-    """An address without password and options, and without the user's name unless asked for; other texts as they are.
+    """Return an address without password and options; the user's name is kept only with ``user``.
+
+    A text that is not an address is returned as it is.
 
     >>> without_secrets("postgresql://ann:s/e?c#r@t@host/claims?sslmode=require::payments")
     'postgresql://...@host/claims?...::payments'
@@ -74,12 +78,12 @@ def without_secrets(text: str, *, user: bool = False) -> str:
 
 
 def without_password(address: str) -> str:
-    """An address that still leads there, without its password; other texts as they are.
+    """Return an address without its password, but with everything else. Other texts are returned as they are.
 
     >>> without_password("postgresql://ann:s/e@t@host/claims?sslmode=require&password=x::payments")
     'postgresql://ann@host/claims?sslmode=require::payments'
     """
-    found = _ADDRESS.search(address)  # whatever stands before it: blanks, jdbc:
+    found = _ADDRESS.search(address)  # it may be preceded by blanks or jdbc:
     if found is None:
         return address
     scheme, login, rest, options = _parsed(found[0])
@@ -89,17 +93,17 @@ def without_password(address: str) -> str:
 
 
 def has_ambiguous_login(address: str) -> bool:
-    """Whether a name or password holds an @ that drivers would take for its end, and the rest for the host's name."""
+    """Whether the login has an @, which drivers would take for its end, and what follows for the host's name."""
     return _ADDRESS.fullmatch(address) is not None and "@" in (_parsed(address)[1] or "")
 
 
 @dataclass(frozen=True)
 class DataAddress:
-    """What a request was given to read.
+    """What a request reads.
 
     Attributes:
-        name: for people, as it was written, without passwords.
-        parts: the files or tables behind it, each written in one way only; empty for what lies in memory.
+        name: for messages, as the user wrote it, without passwords.
+        parts: the files or tables, each in its one spelling; empty for data in memory.
     """
 
     name: str
@@ -107,35 +111,38 @@ class DataAddress:
 
     @property
     def identity(self) -> str | None:
-        """A short text, the same for the same files or tables; None for what lies in memory."""
-        return (
-            hashlib.sha256("\0".join(sorted(self.parts)).encode("utf-8", "replace")).hexdigest()[:32]
-            if self.parts
-            else None
-        )
+        """A short text, equal for equal files or tables; None for data in memory."""
+        if not self.parts:
+            return None
+        return hashlib.sha256("\0".join(sorted(self.parts)).encode("utf-8", "replace")).hexdigest()[:32]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OpenOnce:
-    """Data that several calls share; what :func:`privatest.open_once` gives.
+    """Data that several calls open once; :func:`privatest.open_once` returns it.
 
     Attributes:
-        data: the source as the user named it, which is all that a ledger or a message is told.
-        opened: the records, by the columns and the rows of a unit that they were opened with; never shown.
+        data: the source as the user named it. Ledgers and messages see nothing else.
+        opened: the open records, by the columns and the rows of a unit that they were opened with. Never shown.
     """
 
     data: Any
     opened: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"<{address_of(self).name}, to be opened once>"  # what logs and debuggers keep shows no record
+        return f"<{address_of(self).name}, to be opened once>"  # logs and debuggers must not show records
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How the texts of a source are read: the decimal mark, what means missing, whether labels may differ in case.
+    """How the texts of a source are read.
 
-    And, of CSV files, what separates fields (None: as their names say), and whether an order by text is meant as it is.
+    Attributes:
+        decimal: the decimal mark.
+        missing: texts that mean a missing record.
+        fold_case: whether labels may differ in case.
+        delimiter: what separates the fields of CSV files; None: what their names say.
+        text_order: whether an order by text is meant.
     """
 
     decimal: str = "."
@@ -147,7 +154,7 @@ class Reading:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReadAs:
-    """Data and how their texts are read; what :func:`privatest.read_as` gives."""
+    """Data with a rule for reading their texts; :func:`privatest.read_as` returns it."""
 
     data: Any
     reading: Reading
@@ -157,21 +164,21 @@ class ReadAs:
 
 
 def unwrapped(data: Any) -> Any:
-    """The data as the user named them, whatever they were wrapped in since."""
+    """Return the data as the user named them, without :class:`OpenOnce` and :class:`ReadAs` around them."""
     while isinstance(data, OpenOnce | ReadAs):
         data = data.data
     return data
 
 
 def reading_options(data: Any) -> Reading:
-    """How the texts of data are to be read, by what the user said."""
+    """Return how the user said that texts are read."""
     while isinstance(data, OpenOnce):
         data = data.data
     return data.reading if isinstance(data, ReadAs) else Reading()
 
 
 def reading_facts(data: Any) -> dict[str, Any]:
-    """What a request says of how its data are read, ready for JSON; nothing where they are read as they are."""
+    """Return how data are read, for a request's fingerprint; empty if the user said nothing."""
     if _is_several(data):
         each = [reading_facts(one) for one in data]
         return {"readings": each} if any(each) else {}
@@ -182,12 +189,12 @@ def reading_facts(data: Any) -> dict[str, Any]:
 
 
 def _is_several(data: Any) -> bool:
-    """Whether these are several sources, such as those of two groups, and no records."""
+    """Whether data are several sources, such as those of two groups, rather than records."""
     return isinstance(data, tuple) and len(data) > 0 and all(isinstance(one, OpenOnce | ReadAs) for one in data)
 
 
 def address_of(data: Any) -> DataAddress:
-    """The source that data come from, whatever a user passes: a path, glob, folder, address, or the data themselves."""
+    """Return the address of whatever a user passes: a path, glob, folder, address, or the data themselves."""
     data = unwrapped(data)
     if isinstance(data, DataAddress):
         return data
@@ -209,7 +216,7 @@ def address_of(data: Any) -> DataAddress:
 
 
 def normalized_covers(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
-    """What a grant names, each written in one way only: files, globs, folders, tables, or IN_MEMORY."""
+    """Return the files, globs, folders and tables that a grant names, or IN_MEMORY, each in its one spelling."""
     found = [given] if isinstance(given, str | os.PathLike) else list(given)
     for one in found:
         if not isinstance(one, str | os.PathLike) or not os.fsdecode(os.fspath(one)).strip():
@@ -219,7 +226,7 @@ def normalized_covers(given: str | os.PathLike[str] | Iterable[str | os.PathLike
 
 
 def is_covered(source: DataAddress | None, covers: Sequence[str]) -> bool:
-    """Whether every file or table of a source is among those that a grant names."""
+    """Whether a grant names every file or table of a source."""
     parts = () if source is None else source.parts
     if not parts:
         return IN_MEMORY in covers
@@ -227,7 +234,7 @@ def is_covered(source: DataAddress | None, covers: Sequence[str]) -> bool:
 
 
 def touches(source: DataAddress | None, covers: Sequence[str]) -> bool:
-    """Whether any file or table of a source, those inside a folder included, is among those that a grant names."""
+    """Whether a grant names any file or table of a source, including files inside a folder."""
     parts = [] if source is None else list(source.parts)
     for folder in [part for part in parts if "://" not in part and os.path.isdir(part)]:
         parts += [os.path.realpath(os.path.join(base, name)) for base, _, names in os.walk(folder) for name in names]
@@ -235,20 +242,20 @@ def touches(source: DataAddress | None, covers: Sequence[str]) -> bool:
 
 
 def overlap(covers: Iterable[str], others: Iterable[str]) -> list[str]:
-    """What a grant names that another names too, or a part of: a file and its folder, a file and a glob it matches."""
+    """Return what two grants both name, in whole or in part, such as a file and its folder, or a file and a glob."""
     named = [other for other in others if other != IN_MEMORY]
     return sorted(one for one in covers if any(_is_part(one, other) or _is_part(other, one) for other in named))
 
 
 def _parsed(address: str) -> tuple[str, str | None, str, str | None]:
-    """Scheme, login, host and path, options: whatever may be secret lies in the login or the options."""
+    """Return scheme, login, host with path, and options. Whatever may be secret is in the login or the options."""
     said = _SECRET_OPTION.search(address)
     table = "" if said is None or "::" not in said[0] else "::" + said[0].rpartition("::")[2]
     found = _ADDRESS.fullmatch(address if said is None else address[: said.start()])
-    if found is None:  # the option stands where no option can
+    if found is None:  # an option in a wrong place
         return address.partition("://")[0] + "://", "", "", None
     options = found[4] if said is None else f"{found[4] or '?'}&...{table}"
-    if found[1] in _FILES and found[2] is not None:  # no login: an @ in a file's name
+    if found[1] in _FILES and found[2] is not None:  # there is no login, the @ is part of a file's name
         return found[1], None, f"{found[2]}@{found[3]}", options
     return found[1], found[2], found[3], options
 
@@ -265,7 +272,7 @@ def _is_part(part: str, one: str) -> bool:
 
 
 def _files(paths: Sequence[str]) -> tuple[str, ...]:
-    """The files that paths, globs and folders mean now; a name that means none stands for itself."""
+    """Return the files that paths and globs name now; a name without a file is returned itself."""
     found: list[str] = []
     for path in paths:
         text = os.path.expanduser(path)
@@ -277,7 +284,7 @@ def _files(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def _real(path: str) -> str:
-    """One text for one file, however it is reached; of a glob, the folder before the first wildcard is resolved."""
+    """Return the one spelling of a path, without links; of a glob, links before the first wildcard are resolved."""
     text = os.path.expanduser(path)
     if "\0" in text:
         return text
@@ -289,7 +296,7 @@ def _real(path: str) -> str:
 
 
 def _table(address: str) -> str:
-    """One text for one table: no user, no password, no default port or schema."""
+    """Return the one spelling of a table's address: without user, password, default port and default schema."""
     database, colons, table = address.rpartition("::")
     if not colons or "://" not in database or "@" in table:
         database, table = address, ""

@@ -1,9 +1,9 @@
-"""Charged before released: how everything that runs on data asks a ledger first.
+"""Charged before released: how everything that runs on data uses a ledger.
 
-A ledger is anything with ``perform`` and ``released``, and with ``advance`` for streams: :class:`privatest.Ledger`.
-It records the draw together with the charge; the release is made of the recorded draw alone. So whatever fails or is
-killed, the noise of one request is drawn once. Where a second draw depends on the first one, the first is on record
-before anything is computed from it.
+A ledger is any object with ``perform`` and ``released``, and with ``advance`` for streams, as :class:`privatest.Ledger`
+has them. It records the draw together with the charge, and the release is computed from the recorded draw alone. So the
+noise of one request is drawn once, whatever fails or is killed. Where a second draw depends on the first one, the first
+is recorded before anything is computed from it.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from privatest.errors import InvalidInput, shown
 
 LONGEST_SETTING = 200
 ANYBODY = "*"
-"""The unit of what names whose each record is, but no column of names: a stream, or records that were opened before."""
+"""Unit of records whose persons are named, but not by a column: of a stream, or of records that were open already."""
 Draw = str | int | list[Any] | None
-"""All that was drawn for one answer, ready for JSON: exact numbers as integers or as the text of a fraction.
+"""Everything that was drawn for one answer, as JSON has it; exact numbers are integers or texts of fractions.
 
-It holds what may be released and nothing more: a noisy total, a level, an index, or the decision alone.
+It holds what may be released and nothing else: a noisy total, a level, an index, or only the decision.
 """
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What the ledger noted beside a release.
+    """What the ledger recorded about a release.
 
     Attributes:
-        dataset, request: whose budget paid, and the request's name.
+        dataset, request: the data set that paid, and the request's name.
         recorded: when the release was recorded, in UTC.
-        source: what was read for it; None where an older version did not note it.
+        source: what was read for it; None if no source was recorded.
         design: fingerprint of everything the release depends on besides the data.
-        fingerprint: pins the ledger up to this release: ``ledger.verify(since=...)`` finds out whether any row before
-            it was changed or removed since, if it is kept where the ledger's owner cannot change it.
-        replayed: True where this answer was charged and drawn before: nothing was charged for it now.
-        given: what was given to read this time.
-        same_source: whether that is the same; None where nobody can tell.
-        read: whether the data given now were read all the same: for the second step of an answer whose first one was
-            drawn before, or because another run of this request was faster.
-        converted: what was lost where the price is of another notion than the budget; None where nothing was.
+        fingerprint: pins the ledger up to this release. If it is kept where the ledger's owner cannot change it,
+            ``ledger.verify(since=...)`` finds out whether any row up to it was changed or removed.
+        replayed: whether this answer was charged and drawn before, so that nothing was charged now.
+        given: the source that was given this time.
+        same_source: whether that is the recorded source; None if it cannot be known.
+        read: whether the data given now were read although the answer was charged before: for its second step, or
+            because another run of this request was faster.
+        converted: what was lost by converting the price into the budget's notion; None if nothing was.
     """
 
     dataset: str
@@ -66,7 +66,7 @@ class Receipt:
 
     @property
     def note(self) -> str:
-        """One sentence for whoever reads the release."""
+        """One sentence about the receipt."""
         when = f"{self.recorded:%Y-%m-%d %H:%M:%S} UTC"
         source = "data that were not noted" if self.source is None else repr(self.source)
         text = f"recorded on {when} as request {self.request!r} of data set {self.dataset!r}, for {source}"
@@ -83,13 +83,13 @@ class Receipt:
         return f"{text}; nothing charged, {now}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values for JSON."""
         kept = {name: value for name, value in asdict(self).items() if name != "converted" or value is not None}
         return {**kept, "recorded": self.recorded.isoformat(), "note": self.note}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any] | None) -> Receipt | None:
-        """The receipt that :meth:`to_dict` wrote; None for None."""
+        """Return the receipt that :meth:`to_dict` wrote; None for None."""
         if document is None:
             return None
         kept = {one.name: document[one.name] for one in fields(cls) if one.name != "converted"}
@@ -98,35 +98,40 @@ class Receipt:
 
 
 class RecordedRelease(dict[str, Any]):
-    """A release as the ledger keeps it, with its receipt."""
+    """A release as the ledger recorded it, with its receipt."""
 
     receipt: Receipt | None = None
 
 
 class Recordable(Protocol):
-    """What can be recorded: a frozen dataclass with a field ``receipt``."""
+    """A release that can be recorded: a frozen dataclass with a field ``receipt``."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values for JSON."""
 
 
 R = TypeVar("R", bound=Recordable)
 
 
 class NotionPrice(Protocol):
-    """A price that is no epsilon: a notion of stability (:class:`privatest.privacy.Notion`)."""
+    """A price that is not an epsilon: a notion of stability (:class:`privatest.privacy.Notion`)."""
 
     @property
     def text(self) -> str:
-        """Short and exact."""
+        """Short and exact text of the notion."""
 
 
 @dataclass(frozen=True)
 class Charge:
-    """One request to a ledger: whose budget pays, under which name, how much, for what.
+    """One request to a ledger.
 
     Attributes:
-        price: epsilon, exactly, or a notion that is not pure; a ledger is asked for ``epsilon`` or ``privacy``.
+        ledger: the ledger.
+        dataset, request: the data set that pays, and the request's name.
+        price: an exact epsilon, or a notion that is not pure; the ledger gets it as ``epsilon`` or ``privacy``.
+        design: fingerprint of everything the release depends on besides the data.
+        asked: the design's settings by name.
+        source: what is read.
         neighbours, unit: whom the price protects: "replace" or "add-remove", and the column that names the person.
     """
 
@@ -141,7 +146,7 @@ class Charge:
     unit: str | None = None
 
     def earlier(self) -> dict[str, Any] | None:
-        """The release of this request, if it was completed before: no new noise, no new charge."""
+        """Return the release of this request if it was completed before, without noise or charge; else None."""
         found: dict[str, Any] | None = self.ledger.released(**self._arguments)
         return found
 
@@ -151,13 +156,13 @@ class Charge:
         release: Callable[[Draw], Mapping[str, Any]],
         further: Callable[[Draw], Draw] | None = None,
     ) -> dict[str, Any]:
-        """Record the draw with the charge, then make the release of it; both as they are on record, if they are."""
+        """Record the draw with the charge and compute the release from it; what is recorded already is used again."""
         more = {} if further is None else {"further": further}
         found: dict[str, Any] = self.ledger.perform(**self._arguments, draw=draw, release=release, **more)
         return found
 
     def advance(self, position: int, mark: str, after: str) -> None:
-        """Note how far the stream that this request began was released, before any of it is put out."""
+        """Record how far the stream that this request began was released, before any of it is shown."""
         self.ledger.advance(dataset=self.dataset, request=self.request, position=position, mark=mark, after=after)
 
     @property
@@ -176,18 +181,20 @@ def make_charge(
     design: Callable[[], Mapping[str, Any]],
     simulated: bool,
     data: Any = None,
-    told: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
     neighbours: str = "replace",
     unit: str | None = None,
 ) -> Charge | None:
-    """The charge a user asks for; None without a ledger.
+    """Return the charge for what a user passed; None without a ledger.
 
     Args:
-        ledger: a ledger, or the path or URL of one that is there.
-        price: epsilon, or a notion that is not pure; None where the release is not private, which no budget pays for.
-        design: gives everything the release depends on besides the data, ready for JSON.
-        data: what will be read, as the user passed it; only its name is looked at.
-        told: settings by which a difference from an earlier request is named; None: the short ones of the design.
+        ledger: a ledger, or the path or URL of an existing one.
+        dataset, request: the data set that pays, and the request's name.
+        price: an exact epsilon, or a notion that is not pure; None if the release is not private, which no budget pays.
+        design: returns everything the release depends on besides the data, as JSON has it.
+        simulated: whether the user gave the randomness.
+        data: what will be read, as the user passed it; only its name is used.
+        settings: settings that describe how an earlier request differs; None: the short ones of the design.
         neighbours, unit: whom the price protects, see :class:`Charge`.
     """
     named = {"dataset": dataset, "request": request}
@@ -197,7 +204,7 @@ def make_charge(
                 raise InvalidInput(f"{name}={shown(value)} was given without ledger=. Pass the ledger to charge.")
         return None
     if isinstance(ledger, str | os.PathLike):
-        from privatest import Ledger  # an extra, which most runs do without
+        from privatest import Ledger  # an extra, which most runs do not need
 
         ledger = Ledger(ledger, create=False)
     if not callable(getattr(ledger, "perform", None)) or not callable(getattr(ledger, "released", None)):
@@ -214,14 +221,14 @@ def make_charge(
     assert dataset is not None
     assert request is not None
     whole = {**design(), **reading_facts(data)}
-    settings = _settings(whole if told is None else {"told": told})
+    short = _settings(whole if settings is None else {"settings": settings})
     return Charge(
         ledger,
         dataset,
         request,
         price,
         fingerprint(whole),
-        settings,
+        short,
         address_of(data),
         neighbours=neighbours,
         unit=unit,
@@ -229,30 +236,31 @@ def make_charge(
 
 
 def fingerprint(question: Mapping[str, Any]) -> str:
-    """A name for a question: two have the same one iff they are the same, up to the tenth digit of a number.
+    """Return a fingerprint of a question. Two are equal exactly if the questions are, up to nine digits of a number.
 
-    Guarantees nothing about what ``question`` leaves out: it must hold all that a release depends on besides the data.
-    A short description of P and Q will do only where it is ``named`` (see :class:`privatest.hypotheses.Distribution`).
+    ``question`` must hold everything that a release depends on besides the data. A short description of P and Q is
+    enough only if it is ``named`` (see :class:`privatest.hypotheses.Distribution`).
     """
     text = json.dumps(_with_nine_digits(question), sort_keys=True, allow_nan=False, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def charged(
+def run_charged(
     charge: Charge | None,
     draw: Callable[[], Draw],
     release: Callable[[Draw], R],
     read: Callable[[dict[str, Any]], R],
     further: Callable[[Draw], Draw] | None = None,
 ) -> R:
-    """What ``release`` makes of the draw; where there is a charge, of the draw that is recorded with it.
+    """Return what ``release`` computes from the draw; with a charge, from the draw that is recorded with it.
 
     Args:
-        charge: None where nobody pays.
-        draw: reads the data and draws; not called where a draw is on record.
-        release: makes the answer of a draw; not called where an answer is on record.
+        charge: the request to the ledger; None: nothing is charged.
+        draw: reads the data and draws; not called if a draw is recorded.
+        release: computes the answer from a draw; not called if an answer is recorded.
         read: restores an answer from its document.
-        further: the draw with what is drawn after looking at it; called with a draw that is on record. None: no more.
+        further: returns the draw together with what is drawn after looking at it; it gets a recorded draw. None: there
+            is no second draw.
     """
     if charge is None:
         drawn = draw()
@@ -269,13 +277,13 @@ def charged(
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """The settings in which two requests differ, for people: "n 40 then, 50 now; ..."."""
+    """Return the settings in which two requests differ, for messages: "n 40 then, 50 now; ..."."""
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     return "; ".join(f"{name} {before.get(name)!r} then, {now.get(name)!r} now" for name in names)
 
 
 def _settings(design: Mapping[str, Any]) -> dict[str, Any]:
-    """The short settings of a design, by name, without the tables: what a difference is named by."""
+    """Return the short settings of a design by name, without its tables."""
     found: dict[str, Any] = {}
     for name, value in design.items():
         inside = value.items() if isinstance(value, Mapping) else [(name, value)]
@@ -290,7 +298,7 @@ def _short(value: Any) -> bool:
 
 
 def _with_nine_digits(value: Any) -> Any:
-    """The same with numbers of nine digits: the last ones may differ from machine to machine, and mean nothing."""
+    """Return the same with floats of nine digits, because the last digits may differ between machines."""
     if isinstance(value, float):
         return float(f"{value:.9g}")
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""JSON documents: one way to check their format, to read their fields, and to say what is wrong with them."""
+"""JSON documents: functions that write and read their fields, check their format, and say what is wrong with them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from privatest.errors import InvalidDocument, InvalidInput, shown
 
 MOST_ENTRIES = 1 << 24
 _WHOLE = 2**63
-# Bounded: no document may ask for integers of unbounded size.
 _FRACTION = re.compile(r"-?[0-9]{1,2000}(/[0-9]{1,2000})?")
+"""A fraction; its digits are limited, so that no document makes an integer of unbounded size."""
 _PLAIN = (bool, int, float, str)
 _TAGGED: dict[str, tuple[type, Any, Any]] = {
     "decimal": (Decimal, str, Decimal),
@@ -33,7 +33,7 @@ _TAGGED: dict[str, tuple[type, Any, Any]] = {
 
 
 def label_to_json(label: Hashable) -> Any:
-    """A label as JSON; plain kinds as themselves, the others as ``{kind: text}``."""
+    """Return a label as JSON: texts, numbers and booleans as they are, others as ``{kind: text}``."""
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, tuple):
@@ -50,7 +50,7 @@ def label_to_json(label: Hashable) -> Any:
 
 
 def label_from_json(document: Any) -> Hashable:
-    """The label that :func:`label_to_json` wrote."""
+    """Return the label that :func:`label_to_json` wrote."""
     if isinstance(document, _PLAIN):
         return document
     if isinstance(document, dict) and len(document) == 1:
@@ -67,14 +67,14 @@ def label_from_json(document: Any) -> Hashable:
 
 
 def runs_to_json(values: npt.NDArray[np.int64]) -> list[list[int]]:
-    """Run lengths: ``[value, how often]`` for each run of equal values."""
+    """Return ``[value, length]`` for each run of equal values."""
     starts = np.flatnonzero(np.diff(values, prepend=values[0] - 1))
     lengths = np.diff(starts, append=len(values))
     return [[int(values[start]), int(length)] for start, length in zip(starts, lengths, strict=True)]
 
 
 def runs_from_json(runs: list[list[int]]) -> npt.NDArray[np.int64]:
-    """The values that :func:`runs_to_json` wrote."""
+    """Return the values that :func:`runs_to_json` wrote."""
     lengths = [integer_from_json(length, 1, MOST_ENTRIES) for _, length in runs]
     if sum(lengths) > MOST_ENTRIES:
         raise InvalidDocument("The table of scores has a run length out of range.")
@@ -82,35 +82,35 @@ def runs_from_json(runs: list[list[int]]) -> npt.NDArray[np.int64]:
 
 
 def integer_from_json(value: Any, least: int = -_WHOLE, most: int = _WHOLE - 1) -> int:
-    """An integer in [least, most], not a number or a text that could be read as one."""
+    """Return an integer in [least, most]; raise InvalidDocument for anything else, numbers and texts included."""
     if type(value) is not int or not least <= value <= most:
         raise InvalidDocument("An integer is missing or out of range.")
     return value
 
 
 def integers_from_json(values: Any) -> npt.NDArray[np.int64]:
-    """A list of 64-bit integers."""
+    """Return a list of 64-bit integers as an array."""
     if not isinstance(values, list):
         raise InvalidDocument("A list of integers is missing.")
     return np.array([integer_from_json(value) for value in values], dtype=np.int64)
 
 
 def number_from_json(value: Any) -> float:
-    """A finite number."""
+    """Return a finite number."""
     if type(value) not in (int, float) or not math.isfinite(value):
         raise InvalidDocument("A number is missing or not finite.")
     return float(value)
 
 
 def numbers_from_json(values: Any) -> npt.NDArray[np.float64]:
-    """A list of finite numbers."""
+    """Return a list of finite numbers as an array."""
     if not isinstance(values, list):
         raise InvalidDocument("A list of numbers is missing.")
     return np.array([number_from_json(value) for value in values], dtype=np.float64)
 
 
 def fraction_from_json(text: Any) -> Fraction:
-    """A rational written as "p" or "p/q"."""
+    """Return a rational written as "p" or "p/q"."""
     try:
         if isinstance(text, str) and _FRACTION.fullmatch(text):
             return Fraction(text)
@@ -120,7 +120,7 @@ def fraction_from_json(text: Any) -> Fraction:
 
 
 def document_from_json(text: Any) -> Any:
-    """What a JSON text holds; refuses NaN and infinities, which JSON does not have."""
+    """Return what a JSON text holds. NaN and infinities, which JSON does not have, raise InvalidDocument."""
     try:
         return json.loads(text, parse_constant=_refuse)
     except InvalidDocument:
@@ -134,7 +134,7 @@ def _refuse(constant: str) -> None:
 
 
 def check_format(document: Any, expected: str, kind: str) -> None:
-    """Refuse what is no document, and one of another kind or version; the message names both formats."""
+    """Raise InvalidDocument for a document of another kind or version; the message names both formats."""
     if isinstance(document, dict) and document.get("format") == expected:
         return
     found = document.get("format") if isinstance(document, dict) else type(document).__name__
@@ -147,7 +147,7 @@ def check_format(document: Any, expected: str, kind: str) -> None:
 
 @contextlib.contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Whatever goes wrong inside is told as an InvalidDocument about ``what``."""
+    """Turn any error within the context into an InvalidDocument about ``what``."""
     try:
         yield
     except InvalidDocument:
@@ -159,7 +159,7 @@ def reading(what: str) -> Iterator[None]:
 
 
 def texts_from_json(document: Mapping[str, Any], *names: str) -> dict[str, str]:
-    """These fields, each a text."""
+    """Return these fields, which must be texts."""
     found = {name: document[name] for name in names}
     if not all(isinstance(text, str) for text in found.values()):
         raise InvalidDocument(f"{', '.join(names)} must be texts.")
@@ -167,7 +167,7 @@ def texts_from_json(document: Mapping[str, Any], *names: str) -> dict[str, str]:
 
 
 def wholes_from_json(document: Mapping[str, Any], *names: str, least: int | None = None) -> dict[str, int]:
-    """These fields, each a whole number, of at least ``least``."""
+    """Return these fields, which must be integers of at least ``least``."""
     found = {name: document[name] for name in names}
     for name, number in found.items():
         if type(number) is not int or (least is not None and number < least):

@@ -1,4 +1,4 @@
-"""Every error this package raises on purpose.
+"""The errors that this package raises on purpose.
 
 ::
 
@@ -11,16 +11,16 @@
     |   +-- Infeasible                   the target cannot be met by any setting; the message says why
     +-- MissingExtra (ImportError)       an optional dependency is not installed; the message names the extra
     +-- BudgetExceeded                   .asked is more than is .left of the budget; nothing was charged
-    +-- LedgerError                      the ledger cannot do it; the message says what state it is in
+    +-- LedgerError                      the ledger cannot do it; the message says why
         +-- LedgerUnavailable            missing, read-only, full or unreachable
-        |   +-- LedgerLocked             somebody else held it for longer than the timeout; try again
+        |   +-- LedgerLocked             another process held it for longer than the timeout; try again
         +-- LedgerUnreadable             not a ledger, damaged, or of another version
         +-- LedgerTampered               a row was edited, removed or moved; .sequence is the first bad one
         +-- RequestConflict              the request's name was used before, for another epsilon or design
         +-- SourceNotCovered             the data set's grant names its files or tables, and this is none of them
 
-No message ever carries a record or anything computed from the records. What fails after a charge, of whatever type,
-carries a note that says so (:func:`charge_note`): the same request again is completed without a new charge.
+No message contains a record or anything computed from records. An error of any type that is raised after a charge has a
+note that says so (:func:`charge_note`): the same request again is completed without a new charge.
 """
 
 from __future__ import annotations
@@ -30,34 +30,11 @@ import re
 from numbers import Number
 from typing import Any, Self
 
-__all__ = [
-    "BudgetExceeded",
-    "Infeasible",
-    "InvalidData",
-    "InvalidDistribution",
-    "InvalidDocument",
-    "InvalidInput",
-    "LedgerError",
-    "LedgerLocked",
-    "LedgerTampered",
-    "LedgerUnavailable",
-    "LedgerUnreadable",
-    "MissingExtra",
-    "NothingToTest",
-    "PrivatestError",
-    "RequestConflict",
-    "SourceNotCovered",
-    "charge_note",
-    "note_charge",
-    "shown",
-]
-
-
 LONGEST_SHOWN = 100
 
 
 def shown(value: object) -> str:
-    """An argument as messages may quote it: a number, or a short text. Of anything else, which may be data, the type.
+    """Return an argument as messages may quote it: a number or a short text. Anything else may be data: its type.
 
     Args:
         value: the argument.
@@ -68,9 +45,9 @@ def shown(value: object) -> str:
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     try:
-        if value is None or isinstance(value, Number):  # numpy's, too
+        if value is None or isinstance(value, Number):  # NumPy's numbers too
             return str(value)
-    except ValueError:  # more digits than Python writes out
+    except ValueError:  # an integer with more digits than Python writes
         return f"<{type(value).__name__}>"
     if isinstance(value, str) and len(value) <= LONGEST_SHOWN and "\n" not in value:
         return repr(value)
@@ -78,7 +55,7 @@ def shown(value: object) -> str:
 
 
 class PrivatestError(Exception):
-    """Root of the tree above."""
+    """Base class of all errors that this package raises on purpose."""
 
 
 class InvalidInput(PrivatestError, ValueError):
@@ -110,32 +87,32 @@ class MissingExtra(PrivatestError, ImportError):
 
     @classmethod
     def of(cls, sentence: str, extra: str) -> Self:
-        """What needs it, and the line that installs it, wherever this package itself was installed from.
+        """Return the error with the command that installs the extra, wherever this package was installed from.
 
         Args:
-            sentence: what is needed for what.
-            extra: of pyproject.toml, that asks for it.
+            sentence: what needs the dependency.
+            extra: name of the extra in pyproject.toml.
         """
-        from importlib import metadata  # start-up: only what fails needs it
+        from importlib import metadata  # start-up: only errors need it
 
         try:
             asked = [line.partition(";") for line in metadata.requires("privatest") or ()]
-        except metadata.PackageNotFoundError:  # run from its folder, without having been installed
+        except metadata.PackageNotFoundError:  # run from its folder, not installed
             asked = []
         wanted = [f'"{what.strip()}"' for what, _, when in asked if re.search(rf"extra == ['\"]{extra}['\"]", when)]
-        # pip is not asked for privatest[extra]: it would look for the package in an index, where it need not be.
+        # Not privatest[extra]: pip would look for the package in an index, which may not have it.
         line = f"pip install {' '.join(wanted)}" if wanted else f'pip install ".[{extra}]" in the folder of privatest'
         return cls(f"{sentence} Install it: {line}")
 
 
 class BudgetExceeded(PrivatestError):
-    """More was asked for than is left; nothing was charged.
+    """The request costs more than is left; nothing was charged.
 
-    The amounts are exact epsilons, or notions where the budget or the price is none.
+    ``asked``, ``spent`` and ``left`` are exact epsilons, or notions if the price or the budget is one.
     """
 
     def __init__(self, message: str, dataset: str, asked: Any, spent: Any, left: Any) -> None:
-        super().__init__(message, dataset, asked, spent, left)  # all of them, so that it survives pickling
+        super().__init__(message, dataset, asked, spent, left)  # all of them, so that it can be pickled
         self.dataset, self.asked, self.spent, self.left = dataset, asked, spent, left
 
     def __str__(self) -> str:
@@ -143,7 +120,7 @@ class BudgetExceeded(PrivatestError):
 
 
 class LedgerError(PrivatestError):
-    """The ledger cannot do what was asked."""
+    """The ledger cannot perform the operation."""
 
 
 class LedgerUnavailable(LedgerError):
@@ -151,7 +128,7 @@ class LedgerUnavailable(LedgerError):
 
 
 class LedgerLocked(LedgerUnavailable):
-    """Somebody else held the ledger for longer than the timeout."""
+    """Another process or thread held the ledger for longer than the timeout."""
 
 
 class LedgerUnreadable(LedgerError):
@@ -178,10 +155,10 @@ class SourceNotCovered(LedgerError):
 
 
 def note_charge(error: BaseException, note: str) -> None:
-    """Note on an error that it came after a charge, once; tracebacks show it below the message.
+    """Add a note to an error that was raised after a charge, if it has none yet. Tracebacks show the note.
 
     Args:
-        error: what was raised.
+        error: the error.
         note: what was charged, and how to go on.
     """
     if charge_note(error) is None:
@@ -190,10 +167,10 @@ def note_charge(error: BaseException, note: str) -> None:
 
 
 def charge_note(error: BaseException) -> str | None:
-    """What was charged before this error, and how to go on; None where nothing was charged.
+    """Return what was charged before an error, and how to go on; None if nothing was charged.
 
     Args:
-        error: what was raised.
+        error: the error.
     """
     found = getattr(error, "charge_note", None)
     return found if isinstance(found, str) else None

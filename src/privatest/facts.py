@@ -1,7 +1,7 @@
-"""How things are told to people: a title and a list of facts, as text, as a table for notebooks, and as plain values.
+"""Facts: how results are shown, as a title and a list of facts: as text, as a table for notebooks, and as plain values.
 
-Every presenter takes :meth:`Described.lines`; none makes a list of its own. In HTML every text is escaped, since
-labels and names are the user's.
+Everything that shows a result takes :meth:`Described.lines`, and makes no list of its own. In HTML every text is
+escaped, because labels and names come from the user.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 WIDEST = 30
-"""A value longer than this pushes its meaning to the right, and nobody else's."""
+"""Longest value for which columns are aligned. Only the meaning of a longer value moves to the right."""
 
 
 class Probability(float):
-    """A probability, which is never told as 0: below what a double (or a simulation) can tell it is told as such.
+    """A probability. It is never shown as 0: below ``least``, what a double or a simulation resolves, it is "< least".
 
     >>> short(Probability(0.25)), short(Probability(0.0)), short(Probability(1e-9, least=1e-6))
     ('0.25', '< 1e-300', '< 1e-06')
@@ -32,10 +32,10 @@ class Probability(float):
 
 
 class Fact(NamedTuple):
-    """Name, value, and what it means in a few words (or nothing, where the name says it).
+    """A name, a value, and what the value means in a few words; no words if the name says it.
 
-    The name is the word for it in the API and in JSON (``receipt.note`` where it is a part's), so that what is read on
-    a screen can be asked for. A fact whose value is None is null in JSON and on no screen.
+    The name is that of the API and of JSON (``receipt.note`` for a part's), so that the value on a screen can be found
+    there. A fact whose value is None is null in JSON and is not shown.
     """
 
     name: str
@@ -44,19 +44,19 @@ class Fact(NamedTuple):
 
 
 class Described(ABC):
-    """What is told to people as a title and a list of facts."""
+    """Base of objects that are shown as a title and a list of facts."""
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """What this is."""
+        """What the object is."""
 
     @abstractmethod
     def facts(self) -> list[Fact]:
-        """Everything worth knowing of it, in order: public numbers and what was released, never anything raw."""
+        """Return all facts worth knowing, in order: public numbers and what was released, never anything raw."""
 
     def lines(self) -> list[tuple[str, str, str]]:
-        """The facts as texts, for whoever shows them."""
+        """Return the facts as texts, to be shown."""
         return [
             (name.replace("_", " ").replace(".", " "), short(value), meaning)
             for name, value, meaning in self.facts()
@@ -64,7 +64,7 @@ class Described(ABC):
         ]
 
     def values(self) -> dict[str, Any]:
-        """The facts as plain values by name, ready for JSON; without those of its parts."""
+        """Return the facts as plain values by name, for JSON, without the facts of parts."""
         return {name: plain_value(value) for name, value, _ in self.facts() if "." not in name}
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Described(ABC):
 
 
 class Tabled(ABC):
-    """What is told to people as a title, a table, and a sentence below it."""
+    """Base of objects that are shown as a title, a table, and a sentence below it."""
 
     HEADINGS: ClassVar[tuple[str, ...]]
 
@@ -86,15 +86,15 @@ class Tabled(ABC):
 
     @abstractmethod
     def entries(self) -> list[tuple[object, ...]]:
-        """A value for each heading; numbers as numbers, None where there is none."""
+        """Return the rows: a value for each heading, None for no value."""
 
     @property
     def ending(self) -> str:
-        """The sentence; empty: none."""
+        """The sentence below the table; empty for none."""
         return ""
 
     def cells(self) -> list[tuple[str, ...]]:
-        """The rows as texts, for whoever shows them."""
+        """Return the rows as texts, to be shown."""
         return [tuple(short(value, 4) for value in row) for row in self.entries()]
 
     def __str__(self) -> str:
@@ -110,15 +110,15 @@ class Tabled(ABC):
 
 
 def escape(text: object) -> str:
-    """The text for HTML, with nothing in it that a browser would act on."""
+    """Return a text for HTML, in which a browser finds no markup."""
     words = html.escape(str(text))
-    # A page cannot hold control characters, nor lone surrogates.
+    # HTML must not contain control characters or lone surrogates.
     words = "".join(c if c in "\n\t" or (c >= " " and c != "\x7f") else "\N{REPLACEMENT CHARACTER}" for c in words)
     return words.encode("utf-8", "replace").decode("utf-8")
 
 
 def short(value: object, digits: int = 6) -> str:
-    """A number of a few digits, or the text of anything else."""
+    """Return a number with a few digits, or the text of anything else."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "\N{EN DASH}"}[value]
     if isinstance(value, int):
@@ -133,14 +133,14 @@ def short(value: object, digits: int = 6) -> str:
 
 
 def plain_value(value: Any) -> Any:
-    """The value as JSON has it: lists for tuples, the text "inf" for infinity."""
+    """Return a value for JSON: lists for tuples, the text "inf" for infinity."""
     if isinstance(value, tuple | list):
         return [plain_value(part) for part in value]
     return "inf" if isinstance(value, float) and value == math.inf else value
 
 
 def text(title: str, lines: Sequence[tuple[str, str, str]]) -> str:
-    """A title, and below it one line for each fact."""
+    """Return a title, and below it one line for each fact."""
     names = max((len(name) for name, _, _ in lines), default=0)
     values = max((len(value) for _, value, _ in lines if len(value) <= WIDEST), default=0)
     told = [f"  {name:<{names}}  {value:<{values}}  {meaning}".rstrip() for name, value, meaning in lines]
@@ -148,7 +148,7 @@ def text(title: str, lines: Sequence[tuple[str, str, str]]) -> str:
 
 
 def fact_table(title: str, lines: Iterable[tuple[str, object, str]]) -> str:
-    """A table of names, values and what they mean; without that column where no line says it."""
+    """Return an HTML table of names, values and meanings; without the last column if there are no meanings."""
     told = list(lines)
     third = any(meaning for _, _, meaning in told)
     rows = "".join(
@@ -160,7 +160,7 @@ def fact_table(title: str, lines: Iterable[tuple[str, object, str]]) -> str:
 
 
 def table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table with a heading over each column; the first column names the rows."""
+    """Return an HTML table with a heading over each column; the first column names the rows."""
     head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
     body = []
     for first, *others in rows:

@@ -1,10 +1,10 @@
-"""Numbers: exact rationals as users write them, checks that name the argument, bounds of exponentials, and vectors.
+"""Numbers: exact rationals as users write them, checks of arguments, searches, bounds of exponentials, and vectors.
 
-A float is read as its shortest decimal, so 0.1 is exactly 1/10, or as the fraction it came from, so 0.5/52 is exactly
-1/104; everything between a record's score and the decision is computed with these.
-``numbers.positive(epsilon=epsilon)`` raises an error that names the argument. The bounds of e^(-x), in
-integers and to any number of bits, are what a comparison with a uniform number of lazily extended precision needs when
-doubles cannot decide. Products of vectors go without BLAS, whose threads take longer to wake than ours take.
+A float is read as its shortest decimal, so 0.1 is exactly 1/10, or as the fraction that it was computed from, so 0.5/52
+is exactly 1/104. Everything between a record's score and the decision is computed with these rationals.
+``numbers.positive(epsilon=epsilon)`` raises an error that names the argument. The integer bounds of e^(-x), of any
+number of bits, decide a comparison with a uniform number whose bits are drawn as they are needed. Products of vectors
+do not use BLAS, because its threads take longer to wake than these products take.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 LARGEST = sys.float_info.max
 MOST = 2**63 - 1
-"""Of records, rows or blocks: totals are sums of 64 bits."""
+"""The largest number of records, rows or blocks: totals have 64 bits."""
 LOSSES = (1e-9, 1e6)
-"""The least and the largest epsilon that is designed for: with less no data are enough, with more nothing is hidden."""
+"""The smallest and the largest epsilon: with less, no data are enough; with more, nothing is hidden."""
 RAREST = 1e-300
-"""The least probability that can be asked for."""
+"""The smallest probability that an argument may have."""
 MOST_SHARES = 10**6
-"""The largest denominator that a float is recognised to be divided by. Two such fractions differ by more than 1e-12."""
+"""The largest denominator of a fraction that a float is read as. Two such fractions differ by more than 1e-12."""
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 
 def rational(value: Number, name: str = "value") -> Fraction:
-    """The exact rational a user means by ``value``.
+    """Return the exact rational that a user means by ``value``.
 
     A float with at most six decimal places is read as its shortest decimal. Any other float is read as the fraction
-    with a denominator of at most a million that rounds to it, if there is one (a budget divided into equal shares adds
-    up to the budget again), else as its shortest decimal.
+    with a denominator of at most a million that rounds to it, so that equal shares of a budget add up to the budget; if
+    there is no such fraction, as its shortest decimal.
 
-    Guarantees: strictly increasing on floats (what a float is read as rounds to that float); exact on integers,
-    fractions and decimals; no larger than a float can be.
+    Guarantees: strictly increasing on floats, because the result rounds to the float; exact on integers, fractions and
+    decimals; no larger than the largest float.
 
     >>> rational(0.1), rational(2), rational(Fraction(1, 3)), rational(0.5 / 52)
     (Fraction(1, 10), Fraction(2, 1), Fraction(1, 3), Fraction(1, 104))
@@ -62,7 +62,7 @@ def rational(value: Number, name: str = "value") -> Fraction:
         told = f"a finite number, at most {LARGEST:g} in size" if isinstance(value, Rational) else "finite"
         raise InvalidInput(f"{name}={shown(value)} must be {told}.")
     if isinstance(value, Rational):
-        return Fraction(int(value.numerator), int(value.denominator))  # of numpy's integers, too, which overflow
+        return Fraction(int(value.numerator), int(value.denominator))  # NumPy's integers would overflow
     if isinstance(value, Decimal):
         return Fraction(value)
     decimal = Fraction(repr(number))
@@ -73,16 +73,16 @@ def rational(value: Number, name: str = "value") -> Fraction:
 
 
 def first_true(holds: Callable[[int], bool], low: int, high: int | None = None, *, most: int | None = None) -> int:
-    """The smallest integer from ``low`` on at which ``holds`` is true.
+    """Return the smallest integer from ``low`` on at which ``holds`` is true.
 
-    ``holds`` must be monotone: false up to some integer and true from there on. The invariant is that it is false below
-    what is returned and true there; where it is not monotone, the result is one of the integers at which it turns true.
+    ``holds`` must be monotone: false up to some integer and true from there on. Invariant: it is false just below the
+    result and true there; if it is not monotone, the result is one of the integers at which it becomes true.
 
     Args:
-        holds: the condition; it is evaluated at ``low``, and at ``high`` only if that is not given.
+        holds: the condition. It is evaluated at ``low``, and at ``high`` only if that is not given.
         low: where the search begins.
-        high: an integer at which ``holds`` is known to be true. None: it is looked for by doubling the step.
-        most: without ``high``: how far is looked. One more than it is returned where ``holds`` is false up to it.
+        high: an integer at which ``holds`` is known to be true. None: it is found by doubling the step.
+        most: without ``high``: the last integer that is tried. If ``holds`` is false there, the result is one more.
 
     >>> first_true(lambda n: n * n >= 200, 0), first_true(lambda n: n >= 7, 0, 10)
     (15, 7)
@@ -112,18 +112,17 @@ def first_true(holds: Callable[[int], bool], low: int, high: int | None = None, 
 def root(
     positive: Callable[[float], bool], low: float, high: float, *, relative: float = 0.0, absolute: float = 0.0
 ) -> tuple[float, float]:
-    """Two numbers, as near as asked for, between which ``positive`` turns from false to true.
+    """Return two numbers, within a tolerance, between which ``positive`` changes from false to true.
 
-    The invariant is that ``positive`` is false at the first number and true at the second, as it must be at ``low`` and
-    ``high``, which may lie in either order: take the number on the side that is safe. With neither tolerance the two
-    are neighbouring doubles.
+    Invariant: ``positive`` is false at the first number and true at the second, as it must be at ``low`` and ``high``,
+    which may be in either order. Use the number on the safe side. Without a tolerance the two are neighbouring doubles.
 
     Args:
         positive: the condition, monotone between the two ends.
         low: a number at which it is false.
         high: a number at which it is true.
-        relative: the search ends when the two differ by at most this share of the larger one.
-        absolute: the search ends when the two differ by at most this.
+        relative: largest difference of the two numbers, relative to the larger one.
+        absolute: largest difference of the two numbers.
 
     >>> low, high = root(lambda x: x * x > 2, 0.0, 2.0)
     >>> low * low <= 2 < high * high, high - low < 1e-15
@@ -141,7 +140,7 @@ def root(
 
 
 def number_or_nan(value: object) -> float:
-    """The float of a number, infinite where it is too large; NaN of anything else, a text or a truth value, say.
+    """Return a number as a float, infinite if it is too large; NaN for anything else, such as a text or a boolean.
 
     >>> number_or_nan(Fraction(1, 4)), number_or_nan("0.25"), number_or_nan(-(10**400))
     (0.25, nan, -inf)
@@ -157,7 +156,7 @@ def number_or_nan(value: object) -> float:
 
 
 def positive(remedy: str = "", **arguments: Number) -> Fraction:
-    """The one named argument, as an exact positive finite rational."""
+    """Return the one named argument as an exact positive rational; ``remedy`` ends the error about it."""
     ((name, value),) = arguments.items()
     number = rational(value, name)
     if number <= 0:
@@ -166,7 +165,7 @@ def positive(remedy: str = "", **arguments: Number) -> Fraction:
 
 
 def privacy_loss(**arguments: Number) -> Fraction:
-    """The one named epsilon, within what is designed for."""
+    """Return the one named epsilon as an exact rational between ``LOSSES``."""
     ((name, value),) = arguments.items()
     number = positive("Typical values lie between 0.1 and 2.", **arguments)
     if not LOSSES[0] <= number <= LOSSES[1]:
@@ -178,7 +177,7 @@ def privacy_loss(**arguments: Number) -> Fraction:
 
 
 def positive_integer(**arguments: int) -> int:
-    """The one named argument, as an integer that is at least 1, and no more than can be counted."""
+    """Return the one named argument as an integer between 1 and ``MOST``."""
     ((name, value),) = arguments.items()
     whole = isinstance(value, Integral) or (isinstance(value, float) and float(value).is_integer())
     if isinstance(value, bool) or not whole or value < 1:
@@ -189,14 +188,14 @@ def positive_integer(**arguments: int) -> int:
 
 
 def rows_of_a_unit(unit: object, max_rows_per_unit: int | None) -> int:
-    """The most rows of one person that count: 1 if nothing is said; refuses a number where nobody names the person."""
+    """Return how many rows of one person count, by default 1. A number without a unit raises InvalidInput."""
     if unit is None and max_rows_per_unit is not None:
         raise InvalidInput(f"max_rows_per_unit={shown(max_rows_per_unit)} needs a unit. Name the column: unit=...")
     return 1 if max_rows_per_unit is None else positive_integer(max_rows_per_unit=max_rows_per_unit)
 
 
 def probability(remedy: str = "", **arguments: float) -> float:
-    """The one named argument, as a number strictly between 0 and 1, that a float tells from both."""
+    """Return the one named argument as a float strictly between 0 and 1."""
     ((name, value),) = arguments.items()
     number = float(rational(value, name))
     if not 0 < number < 1:
@@ -207,7 +206,7 @@ def probability(remedy: str = "", **arguments: float) -> float:
 
 
 def choice(options: Iterable[str], **arguments: object) -> str:
-    """The one named argument, as one of ``options``."""
+    """Return the one named argument, which must be one of ``options``."""
     ((name, value),) = arguments.items()
     known = list(options)
     if not isinstance(value, str) or value not in known:
@@ -217,13 +216,13 @@ def choice(options: Iterable[str], **arguments: object) -> str:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """`` Did you mean 'normal'?`` where some known word is close, else nothing."""
+    """Return ``" Did you mean 'normal'?"`` if a known word is close, otherwise an empty text."""
     close = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def square_root(amount: Fraction, *, up: bool) -> Fraction:
-    """A rational of 15 digits that is at least the root, or at most; the root itself where that is short.
+    """Return a rational of 15 digits above the root, or below it; the root itself if that is rational.
 
     >>> square_root(Fraction(1, 4), up=True), square_root(Fraction(2), up=False) ** 2 < 2
     (Fraction(1, 2), True)
@@ -236,15 +235,15 @@ def square_root(amount: Fraction, *, up: bool) -> Fraction:
     return Fraction(found + up, unit)
 
 
-# Rounding widens the interval by a few units at each of the steps below; this many more bits hide that.
 _GUARD = 32
+"""More bits than are returned. Rounding widens the interval by a few units at each step, far less than these."""
 
 
 def exp_bounds(p: int, q: int, bits: int) -> tuple[int, int]:
-    r"""Integers lo, hi with :math:`lo \le 2^{bits} e^{-p/q} \le hi` and hi - lo at most 2, for p >= 0, q >= 1.
+    r"""Return integers lo, hi with :math:`lo \le 2^{bits} e^{-p/q} \le hi` and hi - lo at most 2, for p >= 0, q >= 1.
 
-    e^y for y = p/(q 2^s) <= 1/2 from its series, whose terms are all positive: rounded down, and rounded up with
-    the remainder added. Then the reciprocal, then s squarings, each rounded outwards.
+    For y = p/(q 2^s) <= 1/2 it sums the series of e^y, whose terms are all positive, rounded down, and rounded up with
+    the remainder added. Then it takes the reciprocal, and squares it s times, rounding outwards.
 
     >>> exp_bounds(1, 1, 20)
     (385749, 385750)
@@ -261,7 +260,7 @@ def exp_bounds(p: int, q: int, bits: int) -> tuple[int, int]:
         high_term = -(-high_term * p // (divisor * k))
         lower, upper = lower + low_term, upper + high_term
         k += 1
-    upper += 2 * high_term  # the terms left out: a geometric series of ratio at most 1/2
+    upper += 2 * high_term  # the remainder: at most a geometric series of ratio 1/2
     low, high = one * one // upper, -(-one * one // lower)
     for _ in range(s):
         low, high = low * low >> precision, -(-high * high >> precision)
@@ -270,17 +269,17 @@ def exp_bounds(p: int, q: int, bits: int) -> tuple[int, int]:
 
 
 def exp_below(x: Fraction, bits: int = 96) -> Fraction:
-    """A rational below e^x, for x > 0, with relative error of at most 2^(2 - bits).
+    """Return a rational below e^x, for x > 0, with a relative error of at most 2^(2 - bits).
 
     >>> 0 < math.e - float(exp_below(Fraction(1), bits=30)) < 1e-6
     True
     """
-    size = bits + 2 * math.ceil(x)  # e^-x is more than 4^-x, so that its bound keeps this many bits
+    size = bits + 2 * math.ceil(x)  # e^-x is more than 4^-x, so its bound keeps that many bits
     return Fraction(1 << size, exp_bounds(x.numerator, x.denominator, size)[1])
 
 
 def rounded_up(value: Fraction) -> float:
-    """The nearest double that is not less.
+    """Return the nearest double that is not less.
 
     >>> rounded_up(Fraction(1, 2)), rounded_up(Fraction(1, 10)) >= Fraction(1, 10)
     (0.5, True)
@@ -290,7 +289,7 @@ def rounded_up(value: Fraction) -> float:
 
 
 def dot(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
-    """The sum of the products of two vectors.
+    """Return the sum of the products of two vectors.
 
     >>> dot(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
     11.0
@@ -299,7 +298,7 @@ def dot(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> floa
 
 
 def row_dots(matrix: npt.NDArray[Any], vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The product of each row with a vector.
+    """Return the product of each row with a vector.
 
     >>> row_dots(np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([3.0, 4.0])).tolist()
     [11.0, 4.0]
@@ -308,17 +307,17 @@ def row_dots(matrix: npt.NDArray[Any], vector: npt.NDArray[Any]) -> npt.NDArray[
 
 
 def distinct(values: npt.NDArray[np.int64]) -> Integers:
-    """What numpy.unique gives for integers, in a fiftieth of the time where they come in sorted runs.
+    """Return what numpy.unique returns for integers, fifty times faster if they come in sorted runs.
 
     >>> distinct(np.array([3, 5, 1, 3])).tolist()
     [1, 3, 5]
     """
-    found = np.sort(values, kind="stable")  # which merges runs
+    found = np.sort(values, kind="stable")  # a stable sort merges runs
     return found if len(found) == 0 else found[np.append(True, found[1:] != found[:-1])]
 
 
 def clipped(values: npt.NDArray[Scalar], low: float, high: float) -> npt.NDArray[Scalar]:
-    """What numpy.clip gives, in a fifth of the time for short arrays.
+    """Return what numpy.clip returns, five times faster for short arrays.
 
     >>> clipped(np.array([-3, 1, 7]), 0, 5).tolist()
     [0, 1, 5]
@@ -327,9 +326,10 @@ def clipped(values: npt.NDArray[Scalar], low: float, high: float) -> npt.NDArray
 
 
 def discounted(law: Floats, b: float) -> Floats:
-    """Running sums y[j] = law[j] + b y[j - 1] along the last axis, by doubling.
+    """Return running sums y[j] = law[j] + b y[j - 1] along the last axis, by doubling.
 
-    As ``scipy.signal.lfilter([1], [1, -b], law)``; but importing scipy.signal takes longer than a whole plan.
+    The result is that of ``scipy.signal.lfilter([1], [1, -b], law)``, but to import scipy.signal takes longer than a
+    whole plan.
 
     Invariant: sums[j] is the sum over the last ``reach`` entries up to j.
 
@@ -347,7 +347,7 @@ def discounted(law: Floats, b: float) -> Floats:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Neither numpy's warnings nor those that scipy's compiled code raises by itself."""
+    """Ignore warnings of NumPy, and those that SciPy's compiled code raises by itself, within the context."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,14 +1,14 @@
-"""What every parameter means, where ``help()`` looks for it: each is explained once and told wherever it is taken.
+"""Explanations of parameters: each is written once, and ``help()`` shows it at every function that has the parameter.
 
-A docstring explains parameters in an ``Args:`` block, the fields of a class in ``Attributes:``. What is explained
-elsewhere is not written again, but named::
+A docstring explains parameters in an ``Args:`` block, and the fields of a class in ``Attributes:``. A parameter that is
+explained elsewhere is not explained again; the docstring names the place::
 
     Args:
         null, alternative, epsilon: as for :func:`privatest.design`.
 
-When a public name is first used, :func:`explain` puts the words of that place there, parameter by parameter. What a
-method does not explain itself is told as the base class's method of that name tells it, and what no place explains as
-:data:`COMMON` does. A test asks every public callable whether anything is left.
+When a public name is first used, :func:`explain` replaces this by the words of that place, parameter by parameter. A
+parameter that a method does not explain has the words of the base class's method of that name, and one that is
+explained nowhere has those of :data:`COMMON`. A test checks that every public callable is explained completely.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COMMON = {
     "width_bounds.at": "the true values.",
     "quantile_n.share": "of the runs, in (0, 1): 0.9 asks for the number of records that nine of ten do with.",
 }
-"""Words for parameters that mean the same wherever they occur, or in every method of a name."""
+"""Words for parameters that mean the same everywhere, or in every method of one name."""
 
 _HEAD = re.compile(r"(Args|Attributes):")
 _ENTRY = re.compile(r"    (\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*)")
@@ -53,7 +53,7 @@ _done: set[Any] = set()
 
 
 def explained(doc: str | None) -> dict[str, str]:
-    """The words for each parameter that a docstring explains, as they stand there.
+    """Return the words for each parameter that a docstring explains.
 
     >>> explained('''Draw.
     ...
@@ -70,7 +70,7 @@ def explained(doc: str | None) -> dict[str, str]:
 
 
 def explain(value: Any) -> None:
-    """Complete the docstring of a public function, or of a class and its public methods, by the words of elsewhere."""
+    """Complete the docstring of a public function, or of a class and its public methods."""
     if inspect.isclass(value):
         for owner in reversed(value.__mro__):
             if owner.__module__.startswith("privatest") and owner not in _done:
@@ -84,8 +84,8 @@ def explain(value: Any) -> None:
 def _explain_class(owner: type) -> None:
     def of_base(parameter: str, method: str | None = None) -> str | None:
         for base in owner.__mro__[1:]:
-            told = base.__dict__.get(method) if method else base
-            if told is not None and parameter in (words := explained(inspect.getdoc(told))):
+            documented = base.__dict__.get(method) if method else base
+            if documented is not None and parameter in (words := explained(inspect.getdoc(documented))):
                 return words[parameter]
         return None
 
@@ -102,18 +102,18 @@ def _explain_class(owner: type) -> None:
 
 
 def _parameters(function: Any) -> list[str]:
-    """The names of a function's parameters in their order, with their stars; without ``self`` and ``cls``."""
+    """Return the names of a function's parameters in order, with their stars, without ``self`` and ``cls``."""
     stars: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     known = inspect.signature(function).parameters
     return [stars.get(one.kind, "") + name for name, one in known.items() if name not in ("self", "cls")]
 
 
 def _complete(
-    told: Any, parameters: list[str], title: str, of_base: Callable[[str], str | None], owner: type | None = None
+    documented: Any, parameters: list[str], title: str, of_base: Callable[[str], str | None], owner: type | None = None
 ) -> None:
-    """Write the docstring's block anew: the parameters in their order, and whatever else it explained after them."""
-    doc = inspect.cleandoc(told.__doc__) if told.__doc__ else None
-    if doc is None or not parameters:  # stripped by -OO, or inherited as a whole
+    """Write the docstring's block anew: the parameters in order, then whatever else it explains."""
+    doc = inspect.cleandoc(documented.__doc__) if documented.__doc__ else None
+    if doc is None or not parameters:  # removed by -OO, or inherited
         return
     before, head, _, after = _parts(doc)
     own = explained(doc)
@@ -123,7 +123,7 @@ def _complete(
         told_here = own.get(name)
         if told_here is not None and (there := _ELSEWHERE.fullmatch(told_here)):
             told_here = explained(_doc_of(there[1], owner)).get(name)
-        found = told_here or of_base(name) or COMMON.get(f"{told.__name__}.{name}") or COMMON.get(name)
+        found = told_here or of_base(name) or COMMON.get(f"{documented.__name__}.{name}") or COMMON.get(name)
         if found:
             words[starred] = found
     groups = [(", ".join(names), text) for text, names in groupby(words, lambda name: words[name])]
@@ -132,12 +132,12 @@ def _complete(
             textwrap.fill(f"{name}: {text}", _WIDTH, initial_indent="    ", subsequent_indent=" " * 8)
             for name, text in groups
         ]
-        told.__doc__ = "\n".join([*before, head or f"{title}:", *lines, *([""] if after else []), *after]) + "\n"
+        documented.__doc__ = "\n".join([*before, head or f"{title}:", *lines, *([""] if after else []), *after]) + "\n"
 
 
 def _doc_of(path: str, owner: type | None) -> str | None:
-    """The completed docstring of a public name, ``design`` or ``PrivateTest.run``, or of the owner's method."""
-    import privatest  # start-up: the face of the package asks this module
+    """Return the completed docstring of a public name (``design``, ``PrivateTest.run``) or of the owner's method."""
+    import privatest  # start-up: the package's __init__ imports this module
 
     found: Any = privatest if owner is None or "." in path or path in privatest.__all__ else owner
     for part in path.split("."):
@@ -146,9 +146,9 @@ def _doc_of(path: str, owner: type | None) -> str | None:
 
 
 def _parts(doc: str) -> tuple[list[str], str, list[str], list[str]]:
-    """What stands before the block, its heading, its lines, and what stands after it.
+    """Return the lines before the block, its heading, its own lines, and the lines after it.
 
-    Where there is no block, one goes before the examples.
+    If there is no block, its place is before the examples.
     """
     lines = doc.splitlines()
     for start, line in enumerate(lines):
@@ -165,7 +165,7 @@ def _parts(doc: str) -> tuple[list[str], str, list[str], list[str]]:
 
 
 def _entries(block: list[str]) -> Iterator[tuple[str, str]]:
-    """Each entry of a block: its names, and its words in one line."""
+    """Yield the names and the words of each entry of a block."""
     names, words = "", [""]
     for line in block:
         if match := _ENTRY.fullmatch(line):

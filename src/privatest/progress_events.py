@@ -1,7 +1,7 @@
-"""How far a long computation has come: told to whoever asked with :func:`progress`, else to nobody.
+"""Progress of long computations, reported to the listener of :func:`progress` if there is one.
 
-What computes for long calls :func:`each` on what it goes through, :func:`looking` or :func:`part`. The outermost says
-how far it has come; what happens inside of it is told as a detail. Nothing of this depends on data: designs are
+A long computation calls :func:`each` on what it iterates over, or :func:`searching` or :func:`part`. The outermost call
+reports how far it is; calls within it are reported as its detail. Progress does not depend on data, because designs are
 computed before any record is read.
 """
 
@@ -18,17 +18,21 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 PATIENCE = 2.0
-"""Seconds before a bar appears."""
+"""Seconds before a progress bar appears."""
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class Headway:
-    """What is being computed, how many parts of it are done, out of how many, and what is being done inside one.
+    """How far a computation is.
 
     Attributes:
-        found: the part of the answer that is there already, of what can be shown in parts; else None.
+        what: what is computed.
+        done: number of parts that are done.
+        total: number of all parts.
+        detail: what is done within the present part.
+        found: the first part of the answer, if the answer can be shown in parts; else None.
     """
 
     what: str
@@ -48,24 +52,24 @@ _outermost: ContextVar[Headway | None] = ContextVar("outermost", default=None)
 
 
 def each(what: str, items: Sequence[Item]) -> Iterator[Item]:
-    """The items one by one, telling before each how many are done."""
-    with part(what, len(items)) as tell:
+    """Yield the items one by one, and report before each how many are done."""
+    with part(what, len(items)) as report:
         for done, item in enumerate(items):
-            tell(done)
+            report(done)
             yield item
-        tell(len(items))
+        report(len(items))
 
 
 @contextmanager
 def part(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """What follows goes through so many parts: the function that is given tells how many are done."""
+    """Begin a computation of ``total`` parts. It yields a function that reports how many are done."""
     listener = _listener.get()
     if listener is None:
         yield _nobody
         return
     outer = _outermost.get()
 
-    def tell(done: int) -> None:
+    def report(done: int) -> None:
         if outer is None:
             here = Headway(what, done, total)
             _outermost.set(here)
@@ -75,36 +79,36 @@ def part(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
     token = _outermost.set(outer or Headway(what, 0, total))
     try:
-        yield tell
+        yield report
     finally:
         _outermost.reset(token)
 
 
 @contextmanager
-def looking(what: str, about: int) -> Iterator[Callable[[], None]]:
-    """What follows is a search that takes about so many looks: the function that is given tells that one is done.
+def searching(what: str, about: int) -> Iterator[Callable[[], None]]:
+    """Begin a search of ``about`` steps. It yields a function that reports that one step is done.
 
     >>> seen = []
-    >>> with progress(seen.append), looking("the smallest", 2) as looked:
+    >>> with progress(seen.append), searching("the smallest", 2) as looked:
     ...     for _ in range(3):
     ...         looked()
     >>> [headway.done for headway in seen]
     [0, 1, 2, 2]
     """
-    with part(what, about) as tell:
+    with part(what, about) as report:
         done = 0
 
-        def looked() -> None:
+        def step_done() -> None:
             nonlocal done
             done = min(done + 1, about)
-            tell(done)
+            report(done)
 
-        tell(0)
-        yield looked
+        report(0)
+        yield step_done
 
 
-def so_far(found: Any) -> None:
-    """Tell the part of the answer that is there already, beside how far the computation has come."""
+def report_partial(found: Any) -> None:
+    """Report the first part of an answer, together with how far the computation is."""
     if (listener := _listener.get()) is not None:
         listener(replace(_outermost.get() or Headway("computing", 0, 0), found=found))
 
@@ -115,12 +119,12 @@ def _nobody(_done: int) -> None:
 
 @contextmanager
 def progress(listener: Listener | None = None) -> Iterator[None]:
-    """Tell how far the computations inside have come.
+    """Report how far the computations within the context are.
 
     Args:
-        listener: is called with a ``Headway`` (``what``, ``done``, ``total``, ``detail``, ``found``) as often as there
-            is something to tell; what it raises ends the computation. Without it, a bar appears after two seconds, in a
-            notebook or on standard error if that is a terminal, and goes when all is done; otherwise nothing does.
+        listener: called with a ``Headway`` (``what``, ``done``, ``total``, ``detail``, ``found``) for every report; an
+            exception that it raises ends the computation. None: a progress bar appears after two seconds, in a notebook
+            or, if it is a terminal, on standard error, and disappears at the end; otherwise nothing is shown.
 
     >>> seen = []
     >>> with progress(seen.append):
@@ -143,7 +147,7 @@ def progress(listener: Listener | None = None) -> Iterator[None]:
 
 @contextmanager
 def _bar() -> Iterator[Listener]:
-    """A bar: by rich in terminals, by IPython in notebooks; nothing where neither is."""
+    """Show a progress bar, by rich in a terminal and by IPython in a notebook; nothing elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -157,7 +161,7 @@ def _bar() -> Iterator[Listener]:
         return
     columns: list[Any] = [TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()]
     bar = Progress(*columns, console=console, transient=True)
-    # Until something is told the bar is in motion without an end: also what tells nothing is not slow in silence.
+    # Before the first report the bar moves without an end, so that a computation without reports shows something too.
     task = bar.add_task("computing", total=None)
     begin = threading.Timer(PATIENCE, bar.start)
     begin.daemon = True
@@ -171,13 +175,13 @@ def _bar() -> Iterator[Listener]:
         yield shown
     finally:
         begin.cancel()
-        begin.join()  # it may be starting the bar just now
+        begin.join()  # it may be starting the bar at this moment
         bar.stop()
 
 
 @contextmanager
 def _notebook_bar() -> Iterator[Listener]:
-    """A line of HTML below the cell, and nothing once all is done. Needs no widgets, which rich's bar would."""
+    """Show a line of HTML below the cell, without widgets, which rich's bar needs; remove it at the end."""
     from IPython.display import display  # type: ignore[import-not-found, unused-ignore]  # there in a notebook
 
     lock = threading.Lock()
@@ -210,7 +214,7 @@ def _notebook_bar() -> Iterator[Listener]:
 
 
 def _in_notebook(headway: Headway) -> dict[str, str]:
-    """As text, and as HTML with a bar; without an end where none is known."""
+    """Return a report as text and as HTML with a bar, which has no end if the total is not known."""
     if headway.total <= 0:
         return {"text/plain": headway.what, "text/html": f"<progress></progress> {html.escape(headway.what)}"}
     bar = f'<progress value="{headway.done}" max="{headway.total}"></progress>'

@@ -292,15 +292,15 @@ def asked(law: Law, fails: Callable[[int, int], bool], times: int, *, draws_agai
     """
     seen: Law = {}
 
-    def attempt(number: int, probability: Fraction, draw: int | None, so_far: tuple[Any, ...]) -> None:
+    def attempt(number: int, probability: Fraction, draw: int | None, report_partial: tuple[Any, ...]) -> None:
         if number == times:
-            seen[so_far] = seen.get(so_far, Fraction(0)) + probability
+            seen[report_partial] = seen.get(report_partial, Fraction(0)) + probability
             return
         for value, chance in ({draw: Fraction(1)} if draw is not None and not draws_again else law).items():
             if fails(value, number):
-                attempt(number + 1, probability * chance, value, (*so_far, "failed"))
+                attempt(number + 1, probability * chance, value, (*report_partial, "failed"))
             else:
-                told = (*so_far, value)
+                told = (*report_partial, value)
                 seen[told] = seen.get(told, Fraction(0)) + probability * chance
 
     attempt(0, Fraction(1), None, ())

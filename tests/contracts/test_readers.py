@@ -415,7 +415,7 @@ def test_every_question_of_every_kind_of_records_is_asked_unheard() -> None:
     assert len(every) > 12
 
 
-UNASKED = {"part", "in_places", "consumed", "owners", "portions", "encoded", "numbers"}
+UNASKED = {"parts", "part", "in_places", "consumed", "owners", "portions", "encoded", "numbers"}
 """Methods that look at no record, and those that only the others call; portions are guarded one by one."""
 
 

@@ -22,18 +22,18 @@ import privatest as pt
 from privatest import engines
 from privatest.charge import ANYBODY
 from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, RequestConflict
-from privatest.ledger.account import Protected
+from privatest.ledger.account import Protection
 from privatest.ledger.hash_chain import EMPTY, HashChain
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 
 COINS = "bernoulli(0.2)", "bernoulli(0.8)"
 OWNERS = ("ann", "ann", "bob", "bob")
-KINDS = [Protected(neighbours, unit) for neighbours in ("replace", "add-remove") for unit in (None, "who")]
+KINDS = [Protection(neighbours, unit) for neighbours in ("replace", "add-remove") for unit in (None, "who")]
 Rows = tuple[tuple[int, str], ...]
 
 
 @cache
-def design(kind: Protected) -> pt.PrivateTest:
+def design(kind: Protection) -> pt.PrivateTest:
     rows = 1 if kind.unit is None else 2
     return pt.design(*COINS, epsilon=Fraction(1, 4), n=4, neighbours=kind.neighbours, max_rows_per_unit=rows)
 
@@ -42,7 +42,7 @@ def table(rows: Rows) -> pd.DataFrame:
     return pd.DataFrame({"x": [bit for bit, _ in rows], "who": [who for _, who in rows]})
 
 
-def neighbours(kind: Protected) -> Iterator[tuple[Rows, Rows]]:
+def neighbours(kind: Protection) -> Iterator[tuple[Rows, Rows]]:
     """All data sets of four records, and all of their neighbours of a kind; a replaced record may change hands."""
     for bits in itertools.product((0, 1), repeat=4):
         data = tuple(zip(bits, OWNERS, strict=True))
@@ -58,7 +58,7 @@ def neighbours(kind: Protected) -> Iterator[tuple[Rows, Rows]]:
 
 
 @cache
-def moved(asked: Protected, rows: Rows) -> int:
+def moved(asked: Protection, rows: Rows) -> int:
     """The exact number that gets the noise."""
     test = design(asked)
     words = {} if asked.unit is None else {"unit": asked.unit, "max_rows_per_unit": 2}
@@ -67,7 +67,7 @@ def moved(asked: Protected, rows: Rows) -> int:
 
 
 @cache
-def loss(asked: Protected, budget: Protected) -> Fraction | float:
+def loss(asked: Protection, budget: Protection) -> Fraction | float:
     """The largest privacy loss of one request over the neighbours that a budget protects.
 
     A request whose number of records is public refuses all others: it tells data sets of two sizes apart.
@@ -79,7 +79,7 @@ def loss(asked: Protected, budget: Protected) -> Fraction | float:
     return max(noise.exact_loss(step) or Fraction(0) for step in steps if step)
 
 
-def spend(ledger: pt.Ledger, requests: tuple[Protected, ...]) -> tuple[Protected, ...]:
+def spend(ledger: pt.Ledger, requests: tuple[Protection, ...]) -> tuple[Protection, ...]:
     """The requests that the ledger let pass."""
     passed = []
     rows = table(tuple(zip((0, 1, 0, 1), OWNERS, strict=True)))
@@ -96,7 +96,7 @@ def spend(ledger: pt.Ledger, requests: tuple[Protected, ...]) -> tuple[Protected
 ORDERS = [KINDS, KINDS[::-1], [*KINDS[1:], *KINDS], KINDS[2:3] * 3, KINDS[3:] * 3, [*KINDS[2:], *KINDS[2:], *KINDS]]
 
 
-def overspent(budget: Protected, folder: Path) -> Iterator[str]:
+def overspent(budget: Protection, folder: Path) -> Iterator[str]:
     """The mixtures that lose more than the ledger says, or than was granted."""
     for number, order in enumerate(ORDERS):
         ledger = pt.Ledger(folder / f"{budget.neighbours} {budget.unit} {number}.db")
@@ -109,13 +109,13 @@ def overspent(budget: Protected, folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("budget", KINDS, ids=str)
-def test_what_was_let_pass_loses_no_more_than_was_granted(budget: Protected, tmp_path: Path) -> None:
+def test_what_was_let_pass_loses_no_more_than_was_granted(budget: Protection, tmp_path: Path) -> None:
     assert list(overspent(budget, tmp_path)) == []
 
 
 def test_a_ledger_that_adds_all_epsilons_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it did: one epsilon of either kind for the other's, rows for persons, persons for rows."""
-    monkeypatch.setattr(Protected, "counted", lambda _self, price, _asked: price)
+    monkeypatch.setattr(Protection, "converted", lambda _self, price, _asked: price)
     assert all(next(overspent(budget, tmp_path), None) for budget in KINDS)
 
 
@@ -139,7 +139,7 @@ def test_one_budget_does_not_pay_for_a_half_of_each(tmp_path: Path) -> None:
 
 def test_what_follows_from_what() -> None:
     """Exhaustively: the same, and add-remove counted twice for replace; nothing else."""
-    kinds = [Protected(one, unit) for one in ("replace", "add-remove") for unit in (None, "who", "whom", ANYBODY)]
+    kinds = [Protection(one, unit) for one in ("replace", "add-remove") for unit in (None, "who", "whom", ANYBODY)]
     for budget, asked in itertools.product([kind for kind in kinds if kind.unit != ANYBODY], kinds):
         same_unit = asked.unit == budget.unit or (asked.unit == ANYBODY and budget.unit is not None)
         expected = {
@@ -147,7 +147,7 @@ def test_what_follows_from_what() -> None:
             ("add-remove", "add-remove"): Pure(1),
             ("replace", "add-remove"): Pure(2),
         }.get((budget.neighbours, asked.neighbours))
-        assert budget.counted(Pure(1), asked) == (expected if same_unit else None)
+        assert budget.converted(Pure(1), asked) == (expected if same_unit else None)
 
 
 GROUPS: list[tuple[Notion, Notion | None]] = [
@@ -164,11 +164,11 @@ GROUPS: list[tuple[Notion, Notion | None]] = [
 
 @pytest.mark.parametrize(("one", "two"), GROUPS, ids=str)
 def test_two_records_of_each_notion(one: Notion, two: Notion | None) -> None:
-    assert Protected().counted(one, Protected("add-remove")) == two
+    assert Protection().converted(one, Protection("add-remove")) == two
 
 
 def test_two_records_of_epsilon_and_delta() -> None:
-    found = Protected().counted(Approx(1, 1e-6), Protected("add-remove"))
+    found = Protection().converted(Approx(1, 1e-6), Protection("add-remove"))
     assert isinstance(found, Approx)
     assert found.loss == 2
     exact = 1e-6 * (1 + 2.718281828459045)
@@ -212,15 +212,15 @@ def perform(ledger: pt.Ledger, name: str, **words: Any) -> Any:
 def test_a_grant_stays_what_it_is_until_it_is_said_otherwise(tmp_path: Path) -> None:
     ledger = pt.Ledger(tmp_path / "ledger.db")
     ledger.grant("d", epsilon=1)
-    assert ledger.protects("d") == Protected()
+    assert ledger.protects("d") == Protection()
     ledger.grant("d", epsilon=1, neighbours="add-remove", unit="who")
     ledger.grant("d", epsilon=2)
     ledger.grant("d", epsilon=2, neighbours="add-remove", unit="who")
-    assert ledger.protects("d") == Protected("add-remove", "who")
+    assert ledger.protects("d") == Protection("add-remove", "who")
     assert ledger.history("d")[1].about == {"neighbours": "add-remove", "unit": "who"}
     assert ledger.verify() == 3, "to say the same again changes nothing"
     ledger.grant("d", epsilon=2, unit="")
-    assert ledger.protects("d") == Protected("add-remove")
+    assert ledger.protects("d") == Protection("add-remove")
     perform(ledger, "a", neighbours="add-remove")
     assert ledger.spent("d") == Fraction(1, 4)
     ledger.grant("d", epsilon=2, neighbours="replace")  # what was spent counts twice there

@@ -105,8 +105,8 @@ def test_nan_in_a_file_whose_numbers_are_finite(name: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("database", SQL)
 def test_a_total_is_one_query_and_counts_too(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    plain = SqlRecords._ask
-    monkeypatch.setattr(SqlRecords, "_ask", lambda self, query: (asked.append(query), plain(self, query))[1])
+    plain = SqlRecords._run
+    monkeypatch.setattr(SqlRecords, "_run", lambda self, query: (asked.append(query), plain(self, query))[1])
     for score in (LINE, SCORES["dyadic"].score, SCORES["infinite ratios"].score):
         asked.clear()
         records = open_source(SQL[database]({"x": [0.0, None, 1.0]}, tmp_path))

@@ -27,7 +27,7 @@ from typing import Any
 
 from privatest.ledger import Ledger
 from privatest.ledger.hash_chain import HashChain, LedgerRow
-from privatest.ledger.request import charge_text
+from privatest.ledger.ledger import charge_text
 from privatest.privacy import Zcdp
 
 WORKERS = 3

@@ -13,7 +13,7 @@ import pytest
 from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered
 from privatest.ledger import Ledger
 from privatest.ledger import account as account_module
-from privatest.ledger.account import account_of, canonical, conversion, price_of, stored, written
+from privatest.ledger.account import account_of, conversion_loss, fraction_text, price_of, price_text, read_fraction
 from privatest.ledger.hash_chain import LedgerRow
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.composition import weight
@@ -28,8 +28,8 @@ def ask(ledger: Ledger, name: str, privacy: Any) -> Any:
 
 @pytest.mark.parametrize("notion", [*BUDGETS, Pure(Fraction(1, 3)), Zcdp(Fraction(1, 3))], ids=str)
 def test_a_price_has_one_text(notion: Notion) -> None:
-    assert price_of(written(notion)) == notion
-    assert canonical(stored(Fraction(1, 3))) == Fraction(1, 3)
+    assert price_of(price_text(notion)) == notion
+    assert read_fraction(fraction_text(Fraction(1, 3))) == Fraction(1, 3)
 
 
 @pytest.mark.parametrize("text", ["pure(1)", "zcdp(0.50)", "zcdp( 0.5)", "0/1", "-1/2", "2/4", "zcdp(-1)", "", None, 3])
@@ -115,9 +115,9 @@ def test_composition_saves_and_says_so(path: Path) -> None:
 
 
 def test_a_conversion_that_loses_says_so(path: Path) -> None:
-    assert conversion(Pure(1), Approx(1, 1e-6)) is None
-    assert conversion(Gdp(1), Approx(9, 1e-6)) is None
-    assert conversion(Gdp(1), Gdp(2)) is None
+    assert conversion_loss(Pure(1), Approx(1, 1e-6)) is None
+    assert conversion_loss(Gdp(1), Approx(9, 1e-6)) is None
+    assert conversion_loss(Gdp(1), Gdp(2)) is None
     with Ledger(path) as ledger:
         ledger.grant("claims", privacy="zcdp(0.5)")
         receipt = ask(ledger, "q", "pure(0.5)").receipt
@@ -214,7 +214,7 @@ def test_all_that_is_said_to_be_left_can_be_spent_and_nothing_more(budget: Notio
         total = account.total(spent)
         assert total is not None
         if not isinstance(budget, Approx):
-            assert weight(total) >= canonical(spent)  # type: ignore[operator]
+            assert weight(total) >= read_fraction(spent)  # type: ignore[operator]
             assert weight(total) + weight(left) == pytest.approx(weight(budget), rel=1e-12)
 
 

@@ -19,8 +19,8 @@ from privatest.errors import (
     RequestConflict,
 )
 from privatest.ledger import Ledger
-from privatest.ledger.account import Protected
-from privatest.ledger.request import Request
+from privatest.ledger.account import Protection
+from privatest.ledger.ledger import Request
 from privatest.ledger.store import Address
 from privatest.privacy import Pure
 
@@ -164,7 +164,7 @@ def test_a_request_that_another_process_charged_meanwhile_is_compared_with_it(pa
     """Under the lock, too: what was looked up before it may be old."""
     with Ledger(path) as book:
         book.grant("claims", epsilon=1)
-        first_ask = Request("claims", "q0", Pure(0.1), Protected(), "sha256:5f2d", {})
+        first_ask = Request("claims", "q0", Pure(0.1), Protection(), "sha256:5f2d", {})
         for draw, first in ((1, True), (2, False)):
             rows, charged = book._charge(first_ask, None, draw)
             assert (charged, rows["charge"].about["draw"]) == (first, 1), "the draw that was recorded first"

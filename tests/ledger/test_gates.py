@@ -15,8 +15,8 @@ import pytest
 from privatest.charge import make_charge
 from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, LedgerUnavailable, RequestConflict
 from privatest.ledger import Ledger
-from privatest.ledger.account import MOST_BITS, stored
-from privatest.ledger.hash_chain import EMPTY, LedgerRow, exact
+from privatest.ledger.account import MOST_BITS, fraction_text
+from privatest.ledger.hash_chain import EMPTY, LedgerRow, amount_text
 from privatest.ledger.ledger import ROWS_AT_A_TIME
 from tests.ledger.server import Server
 
@@ -128,7 +128,7 @@ class TestAmounts:
         ledger = Ledger(path)
         ledger.grant("claims", epsilon=1)
         grant = ledger.history()[0]
-        price, when = stored(epsilon), grant.time.isoformat()
+        price, when = fraction_text(epsilon), grant.time.isoformat()
         row = LedgerRow(2, when, "charge", "claims", "q", price, "d", "1/1", price, None, grant.hash).sealed()
         with sqlite3.connect(path) as raw:
             raw.execute(f"INSERT INTO {ROWS} VALUES ({', '.join('?' * 12)})", row)
@@ -155,9 +155,9 @@ class TestAmounts:
         ledger = Ledger(path)
         most = Fraction(1, 2**MOST_BITS - 1)
         ledger.grant("claims", epsilon=1)
-        assert stored(most).startswith("1/")
+        assert fraction_text(most).startswith("1/")
         with pytest.raises(InvalidInput, match="more than 990 digits"):
-            stored(Fraction(1, 2**MOST_BITS))
+            fraction_text(Fraction(1, 2**MOST_BITS))
         with pytest.raises(InvalidInput, match="more than 990 digits"):
             request(ledger, "q", epsilon=Fraction(1, 2**MOST_BITS))
         assert ledger.verify() == 1
@@ -172,7 +172,7 @@ class TestAmounts:
         (Fraction(10**16), "10000000000000000.0"),
     ])  # fmt: skip
     def test_amounts_are_shown_exactly_as_long_as_they_are_short(self, amount: Fraction, text: str) -> None:
-        assert exact(amount) == text
+        assert amount_text(amount) == text
         assert len(text) <= 40
 
 

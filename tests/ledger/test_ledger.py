@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 
 from privatest.errors import BudgetExceeded, InvalidInput, RequestConflict
 from privatest.ledger import Ledger
-from privatest.ledger.account import canonical, stored
-from privatest.ledger.hash_chain import exact
+from privatest.ledger.account import fraction_text, read_fraction
+from privatest.ledger.hash_chain import amount_text
 from tests.ledger.server import quick_folder
 
 Ask = Callable[..., dict[str, Any]]
@@ -333,12 +333,12 @@ amounts = st.fractions(min_value=Fraction(1, 10**20), max_value=10**20) | st.dec
 
 @given(amounts)
 def test_amounts_are_stored_exactly(amount: Fraction) -> None:
-    assert canonical(stored(amount)) == amount
+    assert read_fraction(fraction_text(amount)) == amount
 
 
 @given(amounts)
 def test_amounts_are_shown_truly(amount: Fraction) -> None:
-    text = exact(amount)
+    text = amount_text(amount)
     if text.startswith("about "):
         assert abs(Fraction(text.removeprefix("about ")) - amount) <= amount / 10**5
     else:

@@ -39,7 +39,7 @@ from privatest.hypotheses.parse import pair_or_question
 from privatest.numbers import Number, rational
 from privatest.privacy import Notion, Pure, RandomSource, make_notion
 from privatest.privacy.notions import budget_word, notion_from_settings, notion_settings, notion_words, per_row
-from privatest.progress_events import looking
+from privatest.progress_events import searching
 from privatest.questions import known_arguments
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _smallest_epsilon(least: float, n: int | None, again: Callable[[Notion], Det
     if least >= _LARGEST_EPSILON or not enough(_LARGEST_EPSILON):
         return None
     low, high = least, min(2 * least, _LARGEST_EPSILON)
-    with looking("the smallest epsilon", 10) as looked:
+    with searching("the smallest epsilon", 10) as looked:
         while high < _LARGEST_EPSILON and not enough(high):
             low, high = high, min(4 * high, _LARGEST_EPSILON)
             looked()

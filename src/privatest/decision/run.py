@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 
-from privatest.charge import ANYBODY, Draw, Receipt, charged, make_charge
+from privatest.charge import ANYBODY, Draw, Receipt, make_charge, run_charged
 from privatest.documents import (
     check_format,
     document_from_json,
@@ -495,7 +495,7 @@ class Design(Described, Generic[R]):
         def further(drawn: Draw) -> Draw:
             return self.further(drawn, opened, source)
 
-        found = charged(charge, draw, release, self.outcome.from_dict, further if self.steps > 1 else None)
+        found = run_charged(charge, draw, release, self.outcome.from_dict, further if self.steps > 1 else None)
         return replace(found, design=self, persons=_of_persons(data, where))  # type: ignore[type-var]
 
     def to_dp_event(self) -> Any:

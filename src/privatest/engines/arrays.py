@@ -288,8 +288,8 @@ class StreamRecords(StreamedRecords):
     def count(self) -> int:
         return self.stream.rows if self.stream.rows is not None else super().count()
 
-    def _known(self) -> int | None:
-        return self.stream.rows if self.stream.rows is not None else super()._known()
+    def _expected_count(self) -> int | None:
+        return self.stream.rows if self.stream.rows is not None else super()._expected_count()
 
     def _rows(self) -> int:
         return self.stream.row_count

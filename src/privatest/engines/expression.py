@@ -53,7 +53,7 @@ class Language(Protocol):
     def any_of(self, text: Any, labels: Sequence[str]) -> Any:
         """Return whether a text equals one of these, compared by code points."""
 
-    def given(self, x: Any) -> Any:
+    def is_not_null(self, x: Any) -> Any:
         """Return whether x is not NULL."""
 
 
@@ -115,7 +115,7 @@ def _of_text(cells: LabelCells, table: Integers, x: Any, language: Language) -> 
             together[value].append(label)
     arms = [(language.any_of(x, labels), language.whole(value)) for value, labels in together.items()]
     if cells.others:
-        arms.append((language.given(x) & ~language.any_of(x, [""]), language.whole(int(table[cells.rest]))))
+        arms.append((language.is_not_null(x) & ~language.any_of(x, [""]), language.whole(int(table[cells.rest]))))
     return language.case(arms, language.whole(int(table[-1])))
 
 

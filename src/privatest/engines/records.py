@@ -630,13 +630,13 @@ class SourceRecords(Guarded, ABC):
         certain, surplus = seen.found
         return list(certain), surplus
 
-    def _known(self) -> int | None:
+    def _expected_count(self) -> int | None:
         """Number of records by the last reading or by the source's structure; None if it is not known."""
         return self._last_reading.count
 
     def _agree(self, count: int) -> None:
         """Raise InvalidData if a reading found another number of records than the one before."""
-        if self._known() not in (None, count):
+        if self._expected_count() not in (None, count):
             raise changed_data_error("rows came or went after they were counted")
 
 

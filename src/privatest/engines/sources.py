@@ -87,15 +87,13 @@ def read_as(
 
     Args:
         data: whatever ``run`` takes; of data in a database or on a cluster only ``text_order`` may be given.
-        decimal: "," if numbers are written 3,5; a field with a dot is then odd. With a comma, columns of text are read
-        as
-            numbers too.
+        decimal: "," if numbers are written 3,5; a field with a dot is then odd. With a comma, columns of text
+            are read as numbers too.
         missing: texts that mean a missing record, such as "NA"; blanks around them are ignored.
         fold_case: whether a text is a label that differs from it only in case or in blanks around it.
         delimiter: what separates the fields of CSV files, such as ";"; None: a comma, and in ``.tsv`` files a tab.
-        text_order: whether a column of text that is named as ``order`` is meant to sort as text. Otherwise such a
-        column
-            is refused unless all of it is of one ISO form, in databases and on clusters too.
+        text_order: whether a column of text that is named as ``order`` is meant to sort as text. Otherwise such
+            a column is refused unless all of it is of one ISO form, in databases and on clusters too.
 
     A ledger's request includes how the data are read: the same data read in another way are another question.
 

@@ -76,7 +76,7 @@ class SparkLanguage:
     def pick(self, table: Sequence[int], index: Any) -> Any:
         return self.functions.get(self.functions.expr(constant_array(table)), index)
 
-    def given(self, x: Any) -> Any:
+    def is_not_null(self, x: Any) -> Any:
         return x.isNotNull()
 
     def any_of(self, text: Any, labels: Sequence[str]) -> Any:
@@ -259,7 +259,7 @@ class SparkRecords(SourceRecords):
         return replace(found, between=(0, 1)) if content == "truths" else found
 
     def groups(self) -> list[str]:
-        found = self._ask(self.rows.where("g IS NOT NULL").select("g").distinct().limit(MOST_GROUPS))
+        found = self._run(self.rows.where("g IS NOT NULL").select("g").distinct().limit(MOST_GROUPS))
         for text in sorted(text for (text,) in found):
             name = _group_called(text, self.grouped)
             if name is not None:  # two decimals may be one double: the first has the name
@@ -271,7 +271,7 @@ class SparkRecords(SourceRecords):
         if self.most is None:
             return False
         people = self.rows.where("u IS NOT NULL AND g IS NOT NULL").groupBy("u").agg(F.countDistinct("g").alias("n"))
-        return bool(self._ask(people.where("n > 1").limit(1)))
+        return bool(self._run(people.where("n > 1").limit(1)))
 
     def only(self, name: str) -> SparkRecords:
         inside = self.language.any_of(self.language.functions.col("g"), [self._texts[name]])
@@ -290,7 +290,7 @@ class SparkRecords(SourceRecords):
         else:
             units = self.rows.where(F.col("u").isNotNull()).groupBy("u").agg(F.count(F.lit(1)).alias("n"))
             query = units.agg(F.sum(F.least(F.col("n"), self.language.whole(self.most))))
-        return int(self._ask(query)[0][0] or 0)
+        return int(self._run(query)[0][0] or 0)
 
     def _sum(self, score: Score) -> tuple[int, int | Fraction]:
         F = self.language.functions
@@ -301,7 +301,7 @@ class SparkRecords(SourceRecords):
         if large:
             counts = self._counts(self._valued(value))
             return sum(counts.values()), sum(value * count for value, count in counts.items())
-        ((count, total),) = self._ask(self.rows.agg(F.count(F.lit(1)), F.sum(value)))
+        ((count, total),) = self._run(self.rows.agg(F.count(F.lit(1)), F.sum(value)))
         return int(count), int(total or 0)
 
     def _by_size(self, rows: Any, *, counted: bool) -> list[tuple[int, int, int]]:
@@ -314,10 +314,10 @@ class SparkRecords(SourceRecords):
         F = self.language.functions
         if counted:
             rows = rows.withColumn("m", F.count(F.lit(1)).over(self.window.partitionBy("u")))
-            found = self._ask(rows.groupBy("m", "v").agg(F.count(F.lit(1))))
+            found = self._run(rows.groupBy("m", "v").agg(F.count(F.lit(1))))
             return [(int(m), int(n), int(v) * int(n)) for m, v, n in found]
         units = rows.groupBy("u").agg(F.sum("v").alias("total"), F.count(F.lit(1)).alias("m"))
-        found = self._ask(units.groupBy("m").agg(F.sum("m"), F.sum("total")))
+        found = self._run(units.groupBy("m").agg(F.sum("m"), F.sum("total")))
         return [(int(m), int(n), int(total)) for m, n, total in found]
 
     def _cells(self, cells: Cells) -> tuple[list[int], Surplus | None]:
@@ -334,7 +334,7 @@ class SparkRecords(SourceRecords):
         pairs = pairs.agg(F.sum("n").alias("n"))
         place = F.row_number().over(unit.orderBy("v")).alias("place")
         ordered = pairs.select("u", "v", "n", place).sort(F.col("u").asc_nulls_first(), F.col("v").asc())
-        found = self._ask(ordered.select("v", "n", F.col("u").isNull(), "place"))
+        found = self._run(ordered.select("v", "n", F.col("u").isNull(), "place"))
         cell, n, few, first = (np.array([row[i] for row in found], dtype=np.int64) for i in range(4))
         return Surplus.split(np.cumsum(first == 1), cell, n, few == 1, cells.count + 1, self.most)
 
@@ -371,7 +371,7 @@ class SparkRecords(SourceRecords):
         if "t" not in self.rows.columns:
             return set()
         form = self.language.form(self.language.functions.col("t")).alias("form")
-        return {text for (text,) in self._ask(self.rows.where("t IS NOT NULL").select(form).distinct().limit(2))}
+        return {text for (text,) in self._run(self.rows.where("t IS NOT NULL").select(form).distinct().limit(2))}
 
     def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
         F = self.language.functions
@@ -380,7 +380,7 @@ class SparkRecords(SourceRecords):
             times = kind.startswith(("date", "time"))
             value = F.col("o").cast("string") if times else F.col("o")  # Python has no years beyond 9999
             asked_for = F.col("place").isin(sorted({int(place) for place in places}))
-            values = dict(map(tuple, self._ask(rows.where(asked_for).select("place", value))))
+            values = dict(map(tuple, self._run(rows.where(asked_for).select("place", value))))
         if times:
             return [None if values.get(place) is None else plain_time(values[place]) for place in places]
         return [plain_key(values.get(place)) for place in places]
@@ -400,7 +400,7 @@ class SparkRecords(SourceRecords):
         same = F.col("o").eqNullSafe(F.lag("o").over(along)) & (F.lag("place").over(along) == place - whole(1))
         at_end = (place >= whole(first)) & ((place - whole(first - step)) % whole(step) == whole(0))
         tie = near.select((same & at_end).alias("tie")).where(F.col("tie"))
-        if self._ask(tie.agg(F.count(F.lit(1))))[0][0]:
+        if self._run(tie.agg(F.count(F.lit(1))))[0][0]:
             raise ties_error(self.order)
 
     @contextmanager
@@ -410,7 +410,7 @@ class SparkRecords(SourceRecords):
         rows = rows.withColumn("id", F.monotonically_increasing_id()).persist()
         try:
             part = F.shiftright("id", PLACE_BITS)
-            sizes = dict(map(tuple, self._ask(rows.groupBy(part.alias("part")).agg(F.count(F.lit(1))))))
+            sizes = dict(map(tuple, self._run(rows.groupBy(part.alias("part")).agg(F.count(F.lit(1))))))
             before = np.cumsum([0, *(sizes.get(i, 0) for i in range(max(sizes, default=0)))]).tolist()
             place = F.col("id").bitwiseAND(whole((1 << PLACE_BITS) - 1)) + self.language.pick(before, part)
             yield rows.withColumn("place", place), sum(sizes.values())
@@ -426,7 +426,7 @@ class SparkRecords(SourceRecords):
             self._check_ties(rows, block_ends(count, block, start))
             number = ((F.col("place") - F.col("place") % whole(block)) / whole(block)).cast("bigint")
             blocks = placed.groupBy(number.alias("block")).agg(F.sum("v"), F.count(F.lit(1)).alias("n"))
-            found = sorted(self._ask(blocks.where(F.col("n") == whole(block))))
+            found = sorted(self._run(blocks.where(F.col("n") == whole(block))))
         self._agree(count)
         return [int(total) for _, total, _ in found]
 
@@ -459,17 +459,17 @@ class SparkRecords(SourceRecords):
 
     def _counts(self, rows: Any) -> dict[int, int]:
         F = self.language.functions
-        return {int(value): int(count) for value, count in self._ask(rows.groupBy("v").agg(F.count(F.lit(1))))}
+        return {int(value): int(count) for value, count in self._run(rows.groupBy("v").agg(F.count(F.lit(1))))}
 
-    def _ask(self, query: Any) -> list[Any]:
+    def _run(self, query: Any) -> list[Any]:
         return self._guarded(lambda: list(query.collect()))
 
-    def _guarded(self, ask: Callable[[], Result]) -> Result:
+    def _guarded(self, read: Callable[[], Result]) -> Result:
         """Run a job guarded and with Spark's own log off, which quotes the records that a job fails at."""
 
         def quietly() -> Result:
             with _log_off(self.rows.sparkSession):
-                return ask()
+                return read()
 
         return guarded(COMPLAINT, quietly)
 

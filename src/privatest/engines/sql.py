@@ -93,7 +93,7 @@ class IbisLanguage:
         written = "".join(f"{entry - least:0{width}d}" for entry in table)
         return self.ibis.literal(written).substr(index * width, width).cast("int64") + least
 
-    def given(self, x: Any) -> Any:
+    def is_not_null(self, x: Any) -> Any:
         return x.notnull()
 
     def any_of(self, text: Any, labels: Sequence[str]) -> Any:
@@ -268,12 +268,12 @@ def find_table(backend: Any, name: str, shown: str) -> str:
     Names may contain dots. Views of both kinds, foreign and partitioned tables are tables.
     """
 
-    def ask() -> list[tuple[str, str, bool]]:
+    def run_query() -> list[tuple[str, str, bool]]:
         with backend.begin() as cursor:
             cursor.execute(TABLES)
             return list(cursor.fetchall())
 
-    every = guarded(f"The tables of {shown} cannot be listed. May you connect to it?", ask)
+    every = guarded(f"The tables of {shown} cannot be listed. May you connect to it?", run_query)
     found = [
         (schema, table) for schema, table, visible in every if name in (f"{schema}.{table}", table if visible else "")
     ]
@@ -300,14 +300,14 @@ class PostgresColumns:
     def of(cls, backend: Any, ibis: Any, source: str, shown: str) -> PostgresColumns:
         """Return the columns of ``source``, SQL that may follow FROM. No row is read."""
 
-        def ask() -> tuple[list[Any], dict[int, str]]:
+        def run_query() -> tuple[list[Any], dict[int, str]]:
             with backend.begin() as cursor:
                 cursor.execute(f"SELECT * FROM {source} AS t LIMIT 0")
                 columns = list(cursor.description or ())
                 cursor.execute(TYPES, [[column.type_code for column in columns]])
                 return columns, dict(cursor.fetchall())
 
-        columns, names = guarded(UNREADABLE.format(shown), ask)
+        columns, names = guarded(UNREADABLE.format(shown), run_query)
         kinds = {column.name: (names[column.type_code], column.precision, column.scale) for column in columns}
         if len(kinds) < len(columns):
             raise InvalidData(f"Several columns of {shown} have one name. Rename all but one.")
@@ -441,7 +441,7 @@ class SqlRecords(SourceRecords):
 
     def groups(self) -> list[str]:
         rows = self.rows.filter(self.rows.g.notnull())
-        found = self._ask(rows.select(g=self.language.exact(rows.g)).distinct().limit(MOST_GROUPS))
+        found = self._run(rows.select(g=self.language.exact(rows.g)).distinct().limit(MOST_GROUPS))
         texts = [text.decode() if isinstance(text, bytes) else text for text in found["g"].to_pylist()]
         for text in sorted(texts):
             name = self.called(text)
@@ -455,7 +455,7 @@ class SqlRecords(SourceRecords):
         rows = self.rows.filter(self.rows.u.notnull() & self.rows.g.notnull())
         people = rows.group_by("u").aggregate(groups=self.language.exact(rows.g).nunique())
         several = people.filter(people.groups > 1)
-        return bool(self._ask(several.aggregate(n=several.count()))["n"][0].as_py())
+        return bool(self._run(several.aggregate(n=several.count()))["n"][0].as_py())
 
     def only(self, name: str) -> SqlRecords:
         inside = self.language.any_of(self.rows.g, [self._texts[name]])
@@ -499,7 +499,7 @@ class SqlRecords(SourceRecords):
             units = self.rows.filter(self.rows.u.notnull()).group_by("u").aggregate(rows=lambda t: t.count())
             units = units.select(rows=self.language.case([(units.rows > self.most, self.most)], units.rows))
             query = units.aggregate(n=units.rows.sum().cast("int64"))
-        return int(self._ask(query)["n"][0].as_py() or 0)
+        return int(self._run(query)["n"][0].as_py() or 0)
 
     def _sum(self, score: Score) -> tuple[int, int | Fraction]:
         large = max(abs(score.low), abs(score.high)) >= SUMMABLE
@@ -508,7 +508,7 @@ class SqlRecords(SourceRecords):
         if large or not (self.most or expression.few_steps(score)):
             return self._counted_sum(score)
         rows = self._valued(self._score(score), score.odd_score)
-        found = self._ask(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
+        found = self._run(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
         return int(found["n"][0].as_py()), int(found["total"][0].as_py() or 0)
 
     def _by_size(self, score: Score, *, counted: bool) -> Iterator[tuple[int, int, int]]:
@@ -516,19 +516,19 @@ class SqlRecords(SourceRecords):
 
         Args:
             score: what is summed.
-            counted: whether scores are too large to be summed by the database. Then the rows with each score are
-            counted.
+            counted: whether scores are too large to be summed by the database. Then it counts the rows with
+                each score.
         """
         rows = self._valued(self._score(score), score.odd_score)
         if counted:
             rows = rows.mutate(m=rows.count().over(self.language.ibis.window(group_by=rows.u)))
             groups = rows.group_by(["m", "v"]).aggregate(n=lambda t: t.count())
-            found = self._ask(groups)
+            found = self._run(groups)
             totals = [v * n for v, n in zip(found["v"].to_pylist(), found["n"].to_pylist(), strict=True)]
         else:
             units = rows.group_by("u").aggregate(total=rows.v.cast("int64").sum(), m=rows.count())
             groups = units.group_by("m").aggregate(total=units.total.sum(), n=units.m.sum())
-            found = self._ask(groups)
+            found = self._run(groups)
             totals = found["total"].to_pylist()
         # In some databases sums are decimals.
         yield from zip(
@@ -563,7 +563,7 @@ class SqlRecords(SourceRecords):
         )
         pairs = pairs.order_by([pairs.u.asc(nulls_first=True), pairs.v.asc()])
         names = ("v", "n", "place")
-        found = self._ask(pairs.select(**{name: pairs[name].cast("int64") for name in names}, few=pairs.few))
+        found = self._run(pairs.select(**{name: pairs[name].cast("int64") for name in names}, few=pairs.few))
         cell, n, place = (np.asarray(found[name]).astype(np.int64) for name in names)
         few = np.asarray(found["few"]).astype(np.bool_)
         return Surplus.split(np.cumsum(place == 0), cell, n, few, cells.count + 1, most)
@@ -588,7 +588,7 @@ class SqlRecords(SourceRecords):
         if self.order is None:
             raise no_order_error()
         rows = self._with_ties(self.rows, [self.rows.o.asc(nulls_first=False)], ends)
-        if self._ask(rows.aggregate(n=rows.tie.sum()))["n"][0].as_py():
+        if self._run(rows.aggregate(n=rows.tie.sum()))["n"][0].as_py():
             raise ties_error(self.order)
 
     @property
@@ -599,7 +599,7 @@ class SqlRecords(SourceRecords):
         if "t" not in self.rows.columns:
             return set()
         texts = self.rows.filter(self.rows.t.notnull())
-        found = self._ask(texts.select(form=self.language.form(texts.t)).distinct().limit(2))
+        found = self._run(texts.select(form=self.language.form(texts.t)).distinct().limit(2))
         return set(found["form"].to_pylist())
 
     def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
@@ -609,7 +609,7 @@ class SqlRecords(SourceRecords):
         window = self.language.ibis.window(order_by=[order.asc(nulls_first=False)])
         place = self.language.ibis.row_number().over(window)
         rows = self.rows.select(place=place.cast("int64"), value=order if plain else order.cast("string"))
-        found = self._ask(rows.filter(rows.place.isin(sorted(set(places)))))
+        found = self._run(rows.filter(rows.place.isin(sorted(set(places)))))
         values = dict(zip(found["place"].to_pylist(), found["value"].to_pylist(), strict=True))
         if kind.is_date() or kind.is_time() or kind.is_timestamp():
             return [None if values.get(place) is None else plain_time(values[place]) for place in places]
@@ -634,7 +634,7 @@ class SqlRecords(SourceRecords):
         from_start = rows.place - start
         rows = rows.mutate(block=((from_start - from_start % block) / block).cast("int64"))
         blocks = rows.group_by("block").aggregate(total=rows.v.sum().cast("int64"), n=rows.count(), ties=rows.tie.sum())
-        found = self._ask(blocks.order_by("block"))
+        found = self._run(blocks.order_by("block"))
         sizes = found["n"].to_pylist()
         if sizes:
             self._agree(start + sum(sizes))
@@ -686,10 +686,10 @@ class SqlRecords(SourceRecords):
         return rows.mutate(v=self.language.case([(counts, rows.v)], odd)).drop("turn")
 
     def _counts(self, rows: Any) -> tuple[list[int], list[int]]:
-        found = self._ask(rows.group_by("v").aggregate(n=rows.count()))
+        found = self._run(rows.group_by("v").aggregate(n=rows.count()))
         return [int(v) for v in found["v"].to_pylist()], [int(n) for n in found["n"].to_pylist()]
 
-    def _ask(self, query: Any) -> Any:
+    def _run(self, query: Any) -> Any:
         return guarded(COMPLAINT, lambda: self.runner.whole(query))
 
 
@@ -734,7 +734,7 @@ def open_relation(relation: Any, selection: Selection) -> SqlRecords:
     return _of_relation(relation, lambda text: relation.query(NAME, text), selection, name=NAME)
 
 
-def _of_relation(relation: Any, ask: Callable[[str], Any], selection: Selection, **place: str) -> SqlRecords:
+def _of_relation(relation: Any, run_query: Callable[[str], Any], selection: Selection, **place: str) -> SqlRecords:
     """Return the records of a DuckDB relation; ``place`` is the name, and the schema, by which queries call it."""
     ibis = _import_ibis("A DuckDB relation")
     from ibis.backends.sql.datatypes import DuckDBType
@@ -743,7 +743,7 @@ def _of_relation(relation: Any, ask: Callable[[str], Any], selection: Selection,
     table = ibis.table(ibis.schema(dict(zip(relation.columns, types, strict=True))), **place)
 
     def answer(query: Any) -> Any:
-        return ask(str(ibis.to_sql(query, dialect="duckdb")))
+        return run_query(str(ibis.to_sql(query, dialect="duckdb")))
 
     def stream(query: Any) -> Iterator[Any]:
         found = answer(query)
@@ -807,10 +807,10 @@ def _of_postgres(
     columns = PostgresColumns.of(backend, ibis, source, shown)
     wanted = selection.of(list(columns.kinds), "the table")
 
-    def ask(query: Any, _alive: Any = keep) -> Any:
+    def run_query(query: Any, _alive: Any = keep) -> Any:
         return backend.to_pyarrow(query)
 
-    runner = QueryRunner(ask, backend.to_pyarrow_batches)
+    runner = QueryRunner(run_query, backend.to_pyarrow_batches)
     return SqlRecords.over(columns.rows(wanted), runner, IbisLanguage(ibis, "postgres"), wanted, selection.most)
 
 

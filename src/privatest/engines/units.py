@@ -248,7 +248,7 @@ class Turns:
 
     def admit(self, unit: Any) -> UnitName | None:
         """Take one row of a unit if it still counts, and return the unit's name or digest; else None."""
-        known = self._known(unit)
+        known = self._name_or_digest(unit)
         if known is None or self._taken[known] >= self.most:
             return None
         self._taken[known] += 1
@@ -262,7 +262,7 @@ class Turns:
         """Return how many rows of each unit were taken."""
         return self._taken.copy()
 
-    def _known(self, unit: Any) -> UnitName | None:
+    def _name_or_digest(self, unit: Any) -> UnitName | None:
         name = _unit_name(unit)
         return None if name is None else self.hidden(name)
 
@@ -274,7 +274,7 @@ class Turns:
             values = part.values[part.present]
             distinct, place = np.unique(values, return_inverse=True)
             texts = distinct.tolist() if part.distinct is None else [part.distinct[int(at)] for at in distinct]
-            known = [self._known(text) for text in texts]
+            known = [self._name_or_digest(text) for text in texts]
             code = [-1 if name is None else found.setdefault(name, len(found)) for name in known]
             row = np.full(len(part.values), -1, dtype=np.int64)
             row[part.present] = np.array(code, dtype=np.int64)[place.reshape(-1)] if len(code) else -1

@@ -62,7 +62,7 @@ from privatest.privacy.notions import (
     notion_words,
     replaced,
 )
-from privatest.progress_events import looking
+from privatest.progress_events import searching
 from privatest.questions import known_arguments
 from privatest.scores import Cells, Score
 from privatest.scores.score import DyadicCells, cells_from_dict
@@ -640,7 +640,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         least, most = 0, 0  # too few, and enough records; 0: not found yet
         widths: dict[int, float] = {}
         n = max(self.n or 1, 1)
-        with looking("records of an interval", 10) as looked:
+        with searching("records of an interval", 10) as looked:
             while True:
                 if n > 10**12:
                     raise InvalidInput(f"width={shown(width)} is shorter than 10^12 records allow. Use a larger width.")

@@ -48,7 +48,7 @@ from privatest.privacy import Noise, Notion, RandomSource, canonical_noise, make
 from privatest.privacy.composition import adds_up_within
 from privatest.privacy.draws import draw_some
 from privatest.privacy.notions import Neighbourhood, notion_from_json, notion_to_json, notion_words
-from privatest.progress_events import looking
+from privatest.progress_events import searching
 from privatest.questions import known_arguments, unanswered
 from privatest.scores import Score
 from privatest.scores.score import BoundedCells, IntegerCells
@@ -719,7 +719,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         variance = rates[0] * (1 - rates[0]) + rates[1] * (1 - rates[1]) / ratio
         most = max(math.ceil(variance * (deviations / lift) ** 2), 4)
         least = most // 2
-        with looking("records of the control group", 12) as looked:
+        with searching("records of the control group", 12) as looked:
             while enough(least) and least > 1:
                 least, most = least // 2, least
                 looked()

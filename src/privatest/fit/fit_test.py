@@ -46,7 +46,7 @@ from privatest.privacy import (
     noise_from_dict,
 )
 from privatest.privacy.notions import notion_words
-from privatest.progress_events import looking
+from privatest.progress_events import searching
 from privatest.questions import known_arguments
 
 if TYPE_CHECKING:
@@ -410,7 +410,7 @@ def _exact_size(plan: FitPlan, beta: float, choice: list[Recipe], n: int) -> int
     slope = min(rise / math.log(wider / n), -0.5)
     # Invariant: ``few`` records do not suffice (or are none), ``many`` do (or are not known yet).
     few, many, looks = 0, 0, 0
-    with looking("records of a test of fit", MOST_LOOKS) as looked:
+    with searching("records of a test of fit", MOST_LOOKS) as looked:
         while many == 0 or (looks < MOST_LOOKS and many > 1 and many - few > max(1, RESOLUTION * many)):
             _check_reach(plan, n)
             looks += 1

@@ -1,9 +1,9 @@
-"""What the charges of a data set come to, in the notion that its budget is granted in.
+"""Accounts: what the charges of a data set come to, in the notion in which its budget is granted.
 
-Amounts lie in the ledger's rows as text, one text per amount: an epsilon as the fraction ``p/q``, as ever, every other
-notion as its own text. What is spent of a budget is a fraction too where one number adds up (epsilon, rho, mu squared,
-...); of a budget in (epsilon, delta) it is the list of how many charges there were of each
-notion, from which the composition is computed when it is needed. Both are in ``privacy/composition.py``.
+The ledger's rows hold amounts as text, one text for each amount: an epsilon as the fraction ``p/q``, every other notion
+as its own text. What is spent of a budget is a fraction if one number adds up (epsilon, rho, mu squared, ...). For a
+budget in (epsilon, delta) it is the number of charges in each notion, and the composition is computed from them when it
+is needed. ``privacy/composition.py`` has both rules.
 """
 
 from __future__ import annotations
@@ -35,25 +35,26 @@ from privatest.privacy.notions import (
 )
 
 Amount = Fraction | Notion
-"""For people: an epsilon as a number, everything else as its notion; 0 where there is nothing."""
+"""An amount as users see it: an epsilon as a number, any other notion as itself, 0 for nothing."""
 
-# 3,300 bits are at most 994 digits: far under the 4,300 at which Python refuses to convert an integer to
-# text, and enough for every float (the smallest, 5e-324, has 324 digits).
 MOST_BITS = 3300
+"""The most bits of a numerator or denominator. They are at most 994 digits: far fewer than the 4,300 at which Python
+refuses to write an integer, and enough for every float (the smallest, 5e-324, has 324 digits)."""
 FLOATING = Fraction(1, 10**10)
-"""By how much conversions that are not rational may differ between machines; what is rounded up covers more."""
+"""Relative difference between machines that is allowed in conversions that are not rational. They are rounded up by
+more than that."""
 
 
 class Inconvertible(Exception):
-    """A price from which no guarantee in the budget's notion follows."""
+    """Raised for a price from which no guarantee in the budget's notion follows."""
 
 
-def stored(amount: Fraction) -> str:
-    """The text of ``amount``, one text per number.
+def fraction_text(amount: Fraction) -> str:
+    """Return the text of an amount, one text for each number.
 
-    Guarantees: ``canonical(stored(x)) == x``.
+    Guarantees: ``read_fraction(stored(x)) == x``.
 
-    >>> stored(Fraction(1, 10)), stored(Fraction(3))
+    >>> fraction_text(Fraction(1, 10)), fraction_text(Fraction(3))
     ('1/10', '3/1')
     """
     if max(amount.numerator.bit_length(), amount.denominator.bit_length()) > MOST_BITS:
@@ -65,27 +66,27 @@ def stored(amount: Fraction) -> str:
 
 
 @lru_cache(maxsize=4096)
-def canonical(text: object) -> Fraction | None:
-    """The amount, if the text is the one that :func:`stored` writes for it; else None. Rows repeat most amounts."""
+def read_fraction(text: object) -> Fraction | None:
+    """Return the amount that :func:`fraction_text` wrote; None for any other text."""
     try:
         numerator, _, denominator = text.partition("/")  # type: ignore[attr-defined]  # whatever a forger put there
         found = Fraction(int(numerator), int(denominator))
-        return found if type(text) is str and stored(found) == text else None
+        return found if type(text) is str and fraction_text(found) == text else None
     except (InvalidInput, AttributeError, TypeError, ValueError, ZeroDivisionError):
         return None
 
 
-def written(price: Notion) -> str:
-    """The text of a price or a budget: the fraction of an epsilon, else the notion's own text."""
+def price_text(price: Notion) -> str:
+    """Return the text of a price or budget: the fraction of an epsilon, otherwise the notion's own text."""
     for part in price.exact:
-        stored(part)
-    return stored(price.loss) if isinstance(price, Pure) else price.text
+        fraction_text(part)
+    return fraction_text(price.loss) if isinstance(price, Pure) else price.text
 
 
 @lru_cache(maxsize=4096)
 def price_of(text: object) -> Notion | None:
-    """The price that :func:`written` wrote; None for any other text."""
-    epsilon = canonical(text)
+    """Return the price that :func:`price_text` wrote; None for any other text."""
+    epsilon = read_fraction(text)
     if epsilon is not None:
         return Pure(epsilon) if epsilon > 0 else None
     try:
@@ -96,20 +97,21 @@ def price_of(text: object) -> Notion | None:
 
 
 def amount(notion: Notion | None) -> Amount:
-    """For people: the number of a pure notion, 0 for nothing, else the notion."""
+    """Return an amount as users see it: the number of a pure notion, 0 for None, otherwise the notion."""
     if notion is None:
         return Fraction(0)
     return Fraction(notion.loss) if isinstance(notion, Pure) else notion
 
 
 @dataclass(frozen=True)
-class Protected:
-    """What a budget, or a request, protects: which data sets are neighbours.
+class Protection:
+    """What a budget or a request protects: which data sets are neighbours.
 
-    Losses add up only where they are about the same neighbours. A price for adding or removing one record, or person,
-    is also one for replacing it, which is both: for twice the epsilon, or what group privacy makes of another notion.
-    Nothing else follows: not from "replace" to "add-remove", whose data sets are of other sizes; not from single
-    records to persons, who may have many; nor the other way, for a record that changes hands touches two persons.
+    Losses add up only if they are about the same neighbours. A price for adding or removing one record, or person, is
+    also a price for replacing it, which is both: at twice the epsilon, or what group privacy gives for another notion.
+    Nothing else follows: "replace" says nothing about "add-remove", whose data sets have other sizes; single records
+    say nothing about persons, who may have many; and persons say nothing about single records, because a record that
+    changes its owner concerns two persons.
 
     Attributes:
         neighbours: "replace" or "add-remove".
@@ -124,35 +126,35 @@ class Protected:
         named = "" if self.unit in (None, ANYBODY) else f" (unit {self.unit!r})"
         return f"{'replacing' if self.neighbours == 'replace' else 'adding or removing'} {what}{named}"
 
-    def after(self, about: Mapping[str, Any]) -> Protected | None:
-        """This, but for what a row says of it; None where that cannot be read."""
+    def after(self, about: Mapping[str, Any]) -> Protection | None:
+        """Return this protection with a row's changes; None if the row cannot be read."""
         neighbours, unit = about.get("neighbours", self.neighbours), about.get("unit", self.unit or "")
         fits = neighbours in NEIGHBOURS and isinstance(unit, str)
-        return Protected(neighbours, unit or None) if fits else None
+        return Protection(neighbours, unit or None) if fits else None
 
-    def noted(self, before: Protected) -> dict[str, str]:
-        """What :meth:`after` reads: what differs from before."""
+    def differences(self, before: Protection) -> dict[str, str]:
+        """Return what :meth:`after` reads: the fields that differ from ``before``."""
         found = {"neighbours": self.neighbours, "unit": self.unit or ""}
         return {name: value for name, value in found.items() if value != (getattr(before, name) or "")}
 
-    def counted(self, price: Notion, asked: Protected) -> Notion | None:
-        """What a price for what is asked counts as in a budget for this; None where nothing follows from it.
+    def converted(self, price: Notion, requested: Protection) -> Notion | None:
+        """Return what a price for another protection counts as in a budget for this one; None if nothing follows.
 
-        >>> replacing, coming_and_going = Protected(), Protected("add-remove")
-        >>> replacing.counted(Pure(0.5), coming_and_going), coming_and_going.counted(Pure(0.5), replacing)
+        >>> replacing, coming_and_going = Protection(), Protection("add-remove")
+        >>> replacing.converted(Pure(0.5), coming_and_going), coming_and_going.converted(Pure(0.5), replacing)
         (pure(1), None)
         """
-        if asked.unit != self.unit and not (asked.unit == ANYBODY and self.unit is not None):
+        if requested.unit != self.unit and not (requested.unit == ANYBODY and self.unit is not None):
             return None
-        if asked.neighbours == self.neighbours:
+        if requested.neighbours == self.neighbours:
             return price
         return replaced(price) if self.neighbours == "replace" else None
 
 
-def conversion(price: Notion, budget: Notion) -> str | None:
-    """What is lost where a price is of another kind than the budget; None where nothing is.
+def conversion_loss(price: Notion, budget: Notion) -> str | None:
+    """Return a sentence about what is lost if a price is converted into the budget's notion; None if nothing is.
 
-    >>> conversion(Pure(1), Zcdp(2))
+    >>> conversion_loss(Pure(1), Zcdp(2))
     'pure(1) counts as zcdp(0.5), which says less'
     """
     exact = isinstance(budget, Approx) and price.tradeoff  # composed by its own privacy-loss distribution
@@ -163,14 +165,14 @@ def conversion(price: Notion, budget: Notion) -> str | None:
 
 
 def account_of(budget: Notion) -> Account:
-    """How charges to a budget of this notion are summed."""
-    return Composed(budget) if isinstance(budget, Approx) else _Summed(budget)
+    """Return the account of a budget, which depends on its notion."""
+    return ComposedAccount(budget) if isinstance(budget, Approx) else SummedAccount(budget)
 
 
 class Account(ABC):
-    """One budget. What is spent is a text; see the module.
+    """One budget. What is spent is a text; the module's docstring says which.
 
-    Guarantees: ``fits`` is never true of more than was granted, by rounding or otherwise.
+    Guarantees: ``fits`` is never true if more is spent than was granted, whatever is rounded.
     """
 
     nothing: str
@@ -180,42 +182,42 @@ class Account(ABC):
 
     @abstractmethod
     def after(self, spent: str, price: Notion, times: int = 1) -> str:
-        """What is spent after one more charge, or several of one price; raises Inconvertible."""
+        """Return what is spent after ``times`` more charges of one price. Raises Inconvertible."""
 
     @abstractmethod
     def reads(self, spent: object) -> bool:
-        """Whether that is what some charges come to, in the one way it is written."""
+        """Whether a text is what some charges come to, in its one spelling."""
 
     @abstractmethod
-    def same(self, spent: str, expected: str) -> bool:
-        """Whether two sums are the same, but for what machines may differ by."""
+    def equal(self, spent: str, expected: str) -> bool:
+        """Whether two sums are equal, up to differences between machines."""
 
     @abstractmethod
     def fits(self, spent: str) -> bool:
-        """Whether the budget allows it."""
+        """Whether the budget is at least what is spent."""
 
     @abstractmethod
     def total(self, spent: str) -> Notion | None:
-        """What that is in the budget's notion, rounded up; None: nothing."""
+        """Return what is spent in the budget's notion, rounded up; None for nothing."""
 
     @abstractmethod
     def left(self, spent: str) -> Notion | None:
-        """What is left of the budget, rounded down; None: nothing."""
+        """Return what is left of the budget, rounded down; None for nothing."""
 
     @abstractmethod
     def added_up(self, prices: Mapping[Notion, int]) -> Notion | None:
-        """What the charges would come to in the budget's notion if losses were only added up; None where nothing."""
+        """Return the sum of the charges' losses in the budget's notion; None if that is no guarantee."""
 
     def of(self, prices: Mapping[Notion, int]) -> str:
-        """What charges come to, from the first."""
+        """Return what is spent by these charges."""
         spent = self.nothing
         for price, times in prices.items():
             spent = self.after(spent, price, times)
         return spent
 
 
-class _Summed(Account):
-    """One number adds up."""
+class SummedAccount(Account):
+    """An account in which one number adds up."""
 
     nothing = "0/1"
 
@@ -223,31 +225,31 @@ class _Summed(Account):
         found = converted(price, self.budget)
         if found is None:
             raise Inconvertible
-        return stored((canonical(spent) or Fraction(0)) + times * weight(found))
+        return fraction_text((read_fraction(spent) or Fraction(0)) + times * weight(found))
 
     def reads(self, spent: object) -> bool:
-        return (canonical(spent) or Fraction(0)) >= 0 and canonical(spent) is not None
+        return (read_fraction(spent) or Fraction(0)) >= 0 and read_fraction(spent) is not None
 
-    def same(self, spent: str, expected: str) -> bool:
+    def equal(self, spent: str, expected: str) -> bool:
         if spent == expected or isinstance(self.budget, Pure | Zcdp):  # these convert exactly
             return spent == expected
-        one, other = canonical(spent) or Fraction(0), canonical(expected) or Fraction(0)
+        one, other = read_fraction(spent) or Fraction(0), read_fraction(expected) or Fraction(0)
         return abs(one - other) <= other * FLOATING
 
     def fits(self, spent: str) -> bool:
-        found = canonical(spent)
+        found = read_fraction(spent)
         return found is not None and found <= weight(self.budget)
 
     def total(self, spent: str) -> Notion | None:
-        found = canonical(spent) or Fraction(0)
+        found = read_fraction(spent) or Fraction(0)
         return of_weight(self.budget, found) if found > 0 else None
 
     def left(self, spent: str) -> Notion | None:
-        found = weight(self.budget) - (canonical(spent) or Fraction(0))
+        found = weight(self.budget) - (read_fraction(spent) or Fraction(0))
         return of_weight(self.budget, found, up=False) if found > 0 else None
 
     def added_up(self, prices: Mapping[Notion, int]) -> Notion | None:
-        """Shifts and epsilons add up; of zcdp that is what sqrt(2 rho) stands for."""
+        """Add up epsilons, shifts mu, and for zcdp sqrt(2 rho)."""
         if not prices:
             return None
         weights = {price: weight(converted(price, self.budget) or self.budget) for price in prices}
@@ -259,8 +261,8 @@ class _Summed(Account):
         return of_weight(self.budget, sum(roots, Fraction(0)) ** 2 / twice)
 
 
-class Composed(Account):
-    """(epsilon, delta): the charges are counted, and composed as a whole."""
+class ComposedAccount(Account):
+    """An account in (epsilon, delta): charges are counted, and composed all together."""
 
     nothing = "{}"
 
@@ -270,7 +272,7 @@ class Composed(Account):
         if not always and not math.isfinite(_epsilon(frozenset({(price, 1)}), delta)):
             raise Inconvertible
         counts: dict[str, Any] = json.loads(spent)
-        name = written(price)
+        name = price_text(price)
         return _listed({**counts, name: counts.get(name, 0) + times})
 
     def reads(self, spent: object) -> bool:
@@ -283,12 +285,12 @@ class Composed(Account):
         except (ValueError, TypeError, AttributeError):
             return False
 
-    def same(self, spent: str, expected: str) -> bool:
+    def equal(self, spent: str, expected: str) -> bool:
         return spent == expected
 
     def fits(self, spent: str) -> bool:
         counts = _counts(spent)
-        return _known(self.budget).fits(counts)
+        return _fitting_counts(self.budget).fits(counts)
 
     def total(self, spent: str) -> Notion | None:
         if spent == self.nothing:
@@ -305,7 +307,7 @@ class Composed(Account):
         return Pure(found) if found > 0 else None
 
     def added_up(self, prices: Mapping[Notion, int]) -> Notion | None:
-        """Epsilons and deltas; delta is divided among what needs one."""
+        """Add up epsilons and deltas; the budget's delta is divided among the prices that need one."""
         delta = self.budget.exact[1]
         needy = sum(times for price, times in prices.items() if not isinstance(price, Pure | Approx | Tv))
         epsilon = lost = Fraction(0)
@@ -317,10 +319,11 @@ class Composed(Account):
         return Approx(epsilon, lost) if prices and lost < 1 else None
 
 
-class _KnownCounts:
-    """Which counts fit a budget: those below some that do fit do, those above some that do not do not.
+class FittingCounts:
+    """Remembers which counts of charges fit a budget, so that many small charges need few compositions.
 
-    So that many small charges need few compositions: where one fits, a quarter more of everything is tried, too.
+    Counts below some that fit do fit, and counts above some that do not fit do not. If counts fit, a quarter more of
+    every price is tried too.
     """
 
     def __init__(self, budget: Notion) -> None:
@@ -350,8 +353,8 @@ def _below(one: Mapping[Notion, int], other: Mapping[Notion, int]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _known(budget: Notion) -> _KnownCounts:
-    return _KnownCounts(budget)
+def _fitting_counts(budget: Notion) -> FittingCounts:
+    return FittingCounts(budget)
 
 
 @lru_cache(maxsize=1024)
@@ -375,7 +378,7 @@ def _finite(value: float) -> float:
 
 
 def _short(value: float, *, up: bool) -> Fraction:
-    """Nine digits, rounded to the safe side."""
+    """Return a number of nine digits, rounded to the safe side."""
     found = Fraction(f"{_finite(value):.9g}")
     step = Fraction(f"{max(_finite(value), 1e-300) * 1e-8:.1g}")
     return found + step if up and found < Fraction(_finite(value)) else found

@@ -1,20 +1,18 @@
 """The ledger's rows, chained by their hashes.
 
-A row as stored is a :class:`LedgerRow`, as read by people an :class:`Entry`; amounts are exact, and each has one text
-(``account.py``): an epsilon is ``p/q`` in lowest terms. :class:`HashChain` reads the whole ledger again: every hash,
-every link, every sum.
+A :class:`LedgerRow` is a row as it is stored; an :class:`Entry` is a row as users see it. Amounts are exact, and each
+has one text (``account.py``). :class:`HashChain` checks the whole ledger: every hash, every link, every sum.
 
-What this finds: a row edited in any column, removed, inserted, moved or swapped, at the end too (the head
-record holds the number of rows and the newest hash); a running total that is not the sum of the rows; a
-release or a second draw without its charge, or a charge without its draw; two charges or two releases for one request;
-more spent than granted; a stream that goes back, or from one mark to two.
+It finds: a row that was edited in any column, removed, inserted, moved or swapped, at the end too (the head record
+holds the number of rows and the newest hash); a running total that is not the sum of the rows; a release or a second
+draw without its charge, or a charge without its draw; two charges or two releases for one request; more spent than
+granted; a stream that goes back, or that goes on twice from one mark.
 
-What it cannot find: somebody who may write to the database and recomputes all later hashes and the head has
-made another, consistent ledger; so has somebody who puts back an old copy of the whole database, or removes
-it. Against both, note ``ledger.fingerprint()`` somewhere they cannot write and pass it to
-``ledger.verify(since=...)``; what was added after the noted fingerprint stays open to them. On PostgreSQL,
-give the role that runs requests no more than SELECT and INSERT on ``privatest_ledger_rows`` and SELECT and
-UPDATE on ``privatest_ledger_head``: it can then add rows, and neither edit nor delete one.
+It cannot find a consistent forgery: somebody who may write to the database can recompute all later hashes and the head,
+put back an old copy of the whole database, or remove it. Against this, keep ``ledger.fingerprint()`` where they cannot
+write and pass it to ``ledger.verify(since=...)``; rows that were added after the fingerprint stay open to them. On
+PostgreSQL, give the role that runs requests only SELECT and INSERT on ``privatest_ledger_rows`` and SELECT and UPDATE
+on ``privatest_ledger_head``: it can then add rows, but neither edit nor delete one.
 """
 
 from __future__ import annotations
@@ -34,13 +32,13 @@ from privatest.errors import LedgerTampered
 from privatest.ledger.account import (
     Account,
     Amount,
-    Composed,
+    ComposedAccount,
     Inconvertible,
-    Protected,
+    Protection,
     account_of,
     amount,
-    canonical,
     price_of,
+    read_fraction,
 )
 from privatest.privacy.notions import Notion, Pure
 
@@ -48,8 +46,8 @@ LONGEST_DECIMAL = 17
 LONGEST_FRACTION = 24
 
 
-def exact(amount: Amount) -> str:
-    """``amount`` for people: a decimal where it is short, else a fraction, else rounded, saying so; or the notion.
+def amount_text(amount: Amount) -> str:
+    """Return an amount for messages: a decimal if it is short, else a fraction, else a rounded number; or the notion.
 
     >>> from fractions import Fraction
     >>> exact(Fraction(1)), exact(Fraction(3, 10)), exact(Fraction(1, 3)), exact(Fraction(2, 3**60))
@@ -75,22 +73,23 @@ def exact(amount: Amount) -> str:
 
 Kind = Literal["grant", "charge", "draw", "release", "advance"]
 ADVANCE = "advance {:012d}"
-"""How the n-th advance of a stream is spelt in its row: the database itself then refuses a second n-th one."""
-FORMAT = 2  # goes into every hash and into the head record
+"""Kind of the n-th advance of a stream. The database itself then refuses a second n-th advance."""
+FORMAT = 2
+"""Version of the rows, which is part of every hash and of the head record."""
 COMPACT = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 SOURCE = "privatest/source"
-"""Where a recorded release names what was read for it: no release of the package has a field of this name."""
+"""Field of a recorded release that names its source. No release of the package has a field of this name."""
 
 
 class Head(NamedTuple):
-    """What the head record says: how many rows there are, and the hash of the newest."""
+    """The head record: the number of rows, and the hash of the newest one."""
 
     rows: int
     hash: str
 
     @property
     def fingerprint(self) -> str:
-        """``count:hash``, which pins all rows up to now."""
+        """Text ``count:hash``, which pins all rows up to now."""
         return f"{self.rows}:{self.hash}"
 
 
@@ -98,11 +97,11 @@ EMPTY = Head(0, "0" * 64)
 
 
 class LedgerRow(NamedTuple):
-    """A row as it lies in the database, amounts and time as text, so that the hash covers every character.
+    """A row as it is stored in the database; amounts and time are texts, so that the hash covers every character.
 
-    ``release`` is a JSON document: of a release what was released, of a charge what was drawn, what was asked and of
-    which source, of a draw all that was drawn by then, of a grant which sources it covers, of it and of a charge what
-    they protect, of an advance from where to where.
+    ``release`` is a JSON document. Of a release it is what was released; of a charge what was drawn, the design's
+    settings, the source and what is protected; of a draw everything drawn by then; of a grant the sources that it
+    covers and what it protects; of an advance the positions and marks.
     """
 
     sequence: int
@@ -119,27 +118,27 @@ class LedgerRow(NamedTuple):
     hash: str = ""
 
     def digest(self) -> str:
-        """sha256 over every column but the hash itself, hence also over the previous row's hash."""
+        """Return the sha256 over every column but the hash itself, and thus over the previous row's hash."""
         content = COMPACT.encode(["privatest/ledger", FORMAT, *self[:-1]])
         return hashlib.sha256(content.encode("ascii")).hexdigest()
 
     def as_read(self) -> bytes:
-        """Every column, the hash too, with its type: two rows that differ in anything differ in this."""
+        """Return every column, including the hash, with its type: it differs if the rows differ in anything."""
         return repr(tuple(self)).encode("utf-8", "surrogatepass")
 
     def sealed(self) -> LedgerRow:
-        """This row with its hash."""
+        """Return this row with its hash."""
         return self._replace(hash=self.digest())
 
     def intact(self) -> bool:
-        """Whether the hash is that of the content (a column edited to another type counts as edited)."""
+        """Whether the hash is that of the content. A column that was edited to another type counts as edited."""
         try:
             return self.hash == self.digest()
         except TypeError:
             return False
 
     def checked(self, ledger: str) -> LedgerRow:
-        """This row, or the error that it was edited."""
+        """Return this row; raise LedgerTampered if it was edited."""
         if not self.intact():
             raise LedgerTampered(
                 f"Row {self.sequence} of the ledger {ledger} was edited: its content does not match its "
@@ -150,7 +149,7 @@ class LedgerRow(NamedTuple):
 
     @property
     def about(self) -> dict[str, Any]:
-        """What a row says besides its columns; empty where it says nothing. Call it on checked rows."""
+        """What the row says besides its columns; empty if nothing. For checked rows only."""
         document = json.loads(self.release) if self.release is not None else {}
         if self.kind == "release":
             document = {"source": document[SOURCE]} if SOURCE in document else {}
@@ -159,7 +158,7 @@ class LedgerRow(NamedTuple):
     def recorded(
         self, given: DataAddress | None, *, replayed: bool, read: bool = False, converted: str | None = None
     ) -> RecordedRelease:
-        """What was released, with its receipt; of a checked release row, for a request that was ``given`` this."""
+        """Return what was released, with its receipt, to a request with the source ``given``. For checked rows only."""
         document = json.loads(self.release or "{}")
         source = document.pop(SOURCE, None) or {}
         found = RecordedRelease(document)
@@ -172,7 +171,7 @@ class LedgerRow(NamedTuple):
             fingerprint=Head(self.sequence, self.hash).fingerprint,
             replayed=replayed,
             given=None if given is None else given.name,
-            same_source=None if given is None else same(source, given),
+            same_source=None if given is None else is_same_source(source, given),
             read=read,
             converted=converted,
         )
@@ -180,28 +179,28 @@ class LedgerRow(NamedTuple):
 
     @property
     def price(self) -> Notion:
-        """The new budget (grant), or what the request cost. Call it on checked rows."""
-        return _known(price_of(self.epsilon))
+        """The new budget of a grant, or the price of the request. For checked rows only."""
+        return _checked_price(price_of(self.epsilon))
 
     @property
-    def protected(self) -> Protected:
-        """What a request protects, or a first grant. Call it on checked rows."""
-        found = Protected().after(self.about)
-        assert found is not None  # the hash is right, so it is what was written
+    def protected(self) -> Protection:
+        """What a request, or a first grant, protects. For checked rows only."""
+        found = Protection().after(self.about)
+        assert found is not None  # the hash is right, so this package wrote it
         return found
 
     @property
     def budget(self) -> Notion:
-        """The budget of the data set after this row. Call it on checked rows."""
-        return _known(price_of(self.granted))
+        """The budget of the data set after this row. For checked rows only."""
+        return _checked_price(price_of(self.granted))
 
     @property
     def account(self) -> Account:
-        """How the data set's charges are summed after this row."""
+        """The account of the data set after this row."""
         return account_of(self.budget)
 
     def entry(self) -> Entry:
-        """The same, for people. Call it on checked rows."""
+        """Return the row as users see it. For checked rows only."""
         return Entry(
             sequence=self.sequence,
             time=datetime.fromisoformat(self.time),
@@ -218,23 +217,23 @@ class LedgerRow(NamedTuple):
         )
 
 
-def _known(price: Notion | None) -> Notion:
-    assert price is not None  # the hash is right, so it is what was written
+def _checked_price(price: Notion | None) -> Notion:
+    assert price is not None  # the hash is right, so this package wrote it
     return price
 
 
-def counted(prices: Mapping[tuple[Notion, Protected], int], budget: Protected) -> Counter[Notion]:
-    """Prices as a budget for these neighbours counts them; raises Inconvertible."""
+def converted_prices(prices: Mapping[tuple[Notion, Protection], int], budget: Protection) -> Counter[Notion]:
+    """Return prices as a budget for these neighbours counts them. Raises Inconvertible."""
     found: Counter[Notion] = Counter()
     for (price, asked), times in prices.items():
-        if (one := budget.counted(price, asked)) is None:
+        if (one := budget.converted(price, asked)) is None:
             raise Inconvertible
         found[one] += times
     return found
 
 
-def same(noted: Mapping[str, Any], given: DataAddress) -> bool | None:
-    """Whether a source is the one that was noted; None where both lie in memory, or nothing was noted."""
+def is_same_source(noted: Mapping[str, Any], given: DataAddress) -> bool | None:
+    """Whether a source is the recorded one; None if both are in memory, or none was recorded."""
     if not noted or noted["identity"] == given.identity is None:
         return None
     return bool(noted["identity"] == given.identity)
@@ -242,24 +241,24 @@ def same(noted: Mapping[str, Any], given: DataAddress) -> bool | None:
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that happened.
+    """One entry of the ledger's history.
 
     Attributes:
         sequence: 1, 2, 3, ... over all data sets.
         time: when the row was written, by the clock of the machine that wrote it, in UTC.
-        kind: "grant" (a budget was set), "charge" (epsilon was spent, and what it was spent on was drawn), "draw" (what
-            was drawn after looking at that), "release" (what was made of the draw) or "advance" (a stream was released
-            further; nothing was spent).
-        dataset: whose budget.
+        kind: "grant" (a budget was set), "charge" (epsilon was spent, and the answer was drawn), "draw" (the second
+            step of an answer was drawn), "release" (the answer was released) or "advance" (a stream was released
+            further, at no cost).
+        dataset: the data set.
         request: name of the request; None for a grant.
-        epsilon: the new budget (grant), or what the request cost: a number, or a notion that is not pure.
-        design: fingerprint of what was asked; None for a grant.
+        epsilon: the new budget of a grant, or the price of the request: a number, or a notion that is not pure.
+        design: fingerprint of the design; None for a grant.
         granted: budget of the data set after this row.
-        total: what is spent on the data set after this row, as it is written there.
+        total: what is spent on the data set after this row, as the row has it.
         release: the recorded release, for rows of that kind; of an advance, how far the stream was released.
         hash: sha256 over this row and the hash of the one before.
-        about: what else was noted: of a grant ``covers``, of a charge ``draw``, ``asked`` and ``source``, of both
-            ``neighbours`` and ``unit`` where these are not "replace" and none, of a draw ``draw``, of a release
+        about: what else was recorded: of a grant ``covers``, of a charge ``draw``, ``asked`` and ``source``, of both
+            ``neighbours`` and ``unit`` if these are not "replace" and none, of a draw ``draw``, of a release
             ``source``.
     """
 
@@ -278,12 +277,12 @@ class Entry:
 
     @property
     def spent(self) -> Amount:
-        """What is spent on the data set after this row, in the notion of its budget; 0 where that is nothing."""
+        """What is spent on the data set after this row, in the notion of its budget; 0 for nothing."""
         return amount(self._account.total(self.total))
 
     @property
     def left(self) -> Amount:
-        """Budget left after this row; 0 where that is nothing."""
+        """Budget that is left after this row; 0 for nothing."""
         return amount(self._account.left(self.total))
 
     @property
@@ -291,43 +290,43 @@ class Entry:
         return account_of(self.granted if isinstance(self.granted, Notion) else Pure(self.granted))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON: the time as ISO text, amounts as numbers, or as texts of notions."""
+        """Return plain values for JSON: the time as ISO text, amounts as numbers or as texts of notions."""
         amounts = {name: plain(getattr(self, name)) for name in ("epsilon", "granted", "spent", "left")}
         kept = {name: value for name, value in vars(self).items() if name != "total"}
         return {**kept, "time": self.time.isoformat(), **amounts}
 
 
 def plain(amount: Amount) -> float | str:
-    """An amount in JSON: an epsilon as a number, as ever, every other notion as its text."""
+    """Return an amount for JSON: an epsilon as a number, every other notion as its text."""
     return amount.text if isinstance(amount, Notion) else float(amount)
 
 
 @dataclass
 class HashChain:
-    """The rows from 1 on, all found in order.
+    """Checks the rows of a ledger one after the other, from row 1 on.
 
-    Guarantees: after ``extend`` has accepted rows 1..k, they are exactly k consecutive linked rows, their totals
-    are the sums of their charges, each release follows the one charge of its request, and each advance of a stream
-    follows its release and the advance before it. After ``finish`` the pin is one of them.
+    Guarantees: after ``extend`` has accepted rows 1..k, they are exactly k consecutive linked rows, their totals are
+    the sums of their charges, each release follows the one charge of its request, and each advance of a stream follows
+    its release and the advance before it. After ``finish`` the pin is one of the rows.
     """
 
     ledger: str
     head: Head = EMPTY
     pin: Head = EMPTY
-    """A row that must be among them, noted before."""
+    """An earlier head, whose row must be among the rows."""
     granted: dict[str, Notion] = field(default_factory=dict)
     spent: dict[str, str] = field(default_factory=dict)
-    prices: dict[str, Counter[tuple[Notion, Protected]]] = field(default_factory=dict)
-    protected: dict[str, Protected] = field(default_factory=dict)
+    prices: dict[str, Counter[tuple[Notion, Protection]]] = field(default_factory=dict)
+    protected: dict[str, Protection] = field(default_factory=dict)
     charges: dict[tuple[str, str | None], tuple[str, str]] = field(default_factory=dict)
     drawn: set[tuple[str, str | None]] = field(default_factory=set)
     released: set[tuple[str, str | None]] = field(default_factory=set)
     advanced: dict[tuple[str, str | None], tuple[int, int, str]] = field(default_factory=dict)
     read: Any = field(default_factory=hashlib.sha256)
-    """sha256 over the rows as they were read, by which they are known again."""
+    """sha256 over the rows as they were read, to recognise them later."""
 
     def extend(self, row: LedgerRow) -> None:
-        """Accept the next row or say what is wrong with it."""
+        """Accept the next row; raise LedgerTampered if something is wrong with it."""
         expected = self.head.rows + 1
         if row.sequence > expected:
             raise self.broken(expected, "is missing")
@@ -341,7 +340,7 @@ class HashChain:
         self.granted[row.dataset] = row.budget
         self.spent[row.dataset] = row.spent
         if row.kind == "grant":
-            self.protected[row.dataset] = self.granted_for(row) or Protected()
+            self.protected[row.dataset] = self.granted_for(row) or Protection()
         if row.kind == "charge":
             self.prices.setdefault(row.dataset, Counter())[row.price, row.protected] += 1
         self.head = Head(row.sequence, row.hash)
@@ -350,7 +349,7 @@ class HashChain:
         self.read.update(row.as_read())
 
     def finish(self, head: Head) -> None:
-        """Compare what was read with the head record."""
+        """Compare the rows with the head record; raise LedgerTampered if they differ."""
         if head.rows > self.head.rows:
             raise self.broken(self.head.rows + 1, f"is missing: the head record counts {head.rows} rows")
         if head.rows < self.head.rows:
@@ -365,7 +364,7 @@ class HashChain:
                 raise self.broken(self.head.rows, f"leaves data set {dataset!r} with more spent than was granted")
 
     def wrong(self, row: LedgerRow) -> str | None:
-        """What contradicts the rows before, if anything. Only a forger who recomputes hashes gets here."""
+        """Return how a row contradicts the rows before, if it does. Only a forger who recomputes hashes gets here."""
         if problem := self.wrong_amounts(row):
             return problem
         budget, account = row.budget, row.account
@@ -379,21 +378,23 @@ class HashChain:
                 return "is a grant for neighbours that nobody knows"
             unchanged = before == budget and now == self.protected.get(row.dataset)
             try:
-                expected = spent if unchanged else account.of(counted(self.prices.get(row.dataset, {}), now))
+                expected = spent if unchanged else account.of(converted_prices(self.prices.get(row.dataset, {}), now))
             except Inconvertible:
                 return "is a grant into which earlier charges do not convert"
-            return None if budget == row.price and account.same(row.spent, expected) else "is a grant with wrong totals"
+            return (
+                None if budget == row.price and account.equal(row.spent, expected) else "is a grant with wrong totals"
+            )
         if before is None:
             return f"is a {row.kind} on a data set without a grant"
         if budget != before:
             return "changes the budget without a grant"
         if row.kind == "charge":
-            asked = Protected().after(row.about)
+            asked = Protection().after(row.about)
             if asked is None:
                 return "is a charge for neighbours that nobody knows"
             try:
-                ((price, _),) = counted({(row.price, asked): 1}, self.protected[row.dataset]).items()
-                adds_up = account.same(row.spent, account.after(spent, price))
+                ((price, _),) = converted_prices({(row.price, asked): 1}, self.protected[row.dataset]).items()
+                adds_up = account.equal(row.spent, account.after(spent, price))
             except Inconvertible:
                 return "is a charge that does not convert into the budget"
             return self.wrong_charge(row, adds_up)
@@ -403,18 +404,18 @@ class HashChain:
             return self.wrong_advance(row, spent == row.spent)
         return f"is of the unknown kind {row.kind!r}"
 
-    def granted_for(self, row: LedgerRow) -> Protected | None:
-        """What a data set's budget protects after a grant; None where that cannot be read."""
-        return self.protected.get(row.dataset, Protected()).after(row.about)
+    def granted_for(self, row: LedgerRow) -> Protection | None:
+        """Return what a data set's budget protects after a grant; None if the grant cannot be read."""
+        return self.protected.get(row.dataset, Protection()).after(row.about)
 
     def wrong_amounts(self, row: LedgerRow) -> str | None:
-        """What is wrong with the texts of the amounts, or with their sizes; of (epsilon, delta) see ``finish``."""
-        if (epsilon := canonical(row.epsilon)) is not None and epsilon <= 0:
+        """Return what is wrong with a row's amounts, if anything. ``finish`` checks budgets in (epsilon, delta)."""
+        if (epsilon := read_fraction(row.epsilon)) is not None and epsilon <= 0:
             return "holds an epsilon that is not positive"
         budget = price_of(row.granted)
         if price_of(row.epsilon) is None or budget is None or not account_of(budget).reads(row.spent):
             return "holds an amount that is not a fraction in lowest terms, nor a notion as it is written"
-        if not isinstance(account_of(budget), Composed) and not account_of(budget).fits(row.spent):
+        if not isinstance(account_of(budget), ComposedAccount) and not account_of(budget).fits(row.spent):
             return "spends more than was granted"
         return None
 
@@ -430,7 +431,7 @@ class HashChain:
         return None if "draw" in row.about else "is a charge without its draw"
 
     def wrong_release(self, row: LedgerRow, adds_up: bool) -> str | None:
-        """Of a release, and of what is drawn between the charge and it."""
+        """Return what is wrong with a release, or with a draw between charge and release, if anything."""
         key = (row.dataset, row.request)
         charge = self.charges.get(key)
         if not adds_up:

@@ -1,10 +1,7 @@
-"""The two tables, and what may be asked of them inside one transaction.
+"""The database of a ledger: its two tables, its address, its errors in the ledger's words, and its transactions.
 
-Where a ledger lies: a SQLite file or a PostgreSQL database.
-
-What a database complains about, said in words of the ledger, with a remedy.
-
-Connections and transactions: one writer at a time, across threads and processes; durable on return.
+A ledger lies in a SQLite file or a PostgreSQL database. There is one writer at a time, across threads and processes,
+and what a transaction wrote is on disk when it returns.
 """
 
 from __future__ import annotations
@@ -59,7 +56,7 @@ from privatest.errors import (
     MissingExtra,
     shown,
 )
-from privatest.ledger.account import Protected
+from privatest.ledger.account import Protection
 from privatest.ledger.hash_chain import ADVANCE, EMPTY, FORMAT, Head, LedgerRow
 from privatest.privacy.notions import Notion
 
@@ -125,7 +122,7 @@ MOVE_HEAD = (
 
 
 class Book:
-    """The ledger inside one transaction.
+    """The tables of a ledger within one transaction.
 
     Guarantees: every row handed out matches its own hash.
     """
@@ -135,26 +132,26 @@ class Book:
         self.ledger = ledger
         self.writing = writing
         self.written = EMPTY
-        """The newest row that this transaction has added."""
+        """Head after the newest row that this transaction has added."""
 
     def exists(self) -> bool:
-        """Whether the database holds a ledger."""
+        """Whether the database has a ledger's tables."""
         found = [table.name for table in (rows, head) if inspect(self.connection).has_table(table.name)]
         if len(found) == 1:
             raise LedgerTampered(f"The ledger {self.ledger} lost a table: only {found[0]} is left.")
         return bool(found)
 
     def create(self) -> None:
-        """Make the tables, and the head record of an empty ledger."""
+        """Create the tables and the head record of an empty ledger."""
         if self.connection.dialect.name == "postgresql":
-            # Two sessions may both find no tables: the second waits here, then finds them. Any number does.
+            # Two sessions may both find no tables: the second one waits for this lock, then finds them.
             self.connection.exec_driver_sql("SELECT pg_advisory_xact_lock(1811111480)")
         if not self.exists():
             metadata.create_all(self.connection)
             self.connection.execute(head.insert(), {"id": 1, "format": FORMAT, "count": EMPTY.rows, "hash": EMPTY.hash})
 
     def head(self) -> Head:
-        """The head record; when writing, nobody else writes from here to the end of the transaction."""
+        """Return the head record; a transaction that writes locks it, so that nobody else writes."""
         found = self.connection.execute(THE_HEAD_LOCKED if self.writing else THE_HEAD).all()
         if len(found) != 1:
             raise LedgerTampered(f"The ledger {self.ledger} has {len(found)} head records, not one.")
@@ -167,7 +164,7 @@ class Book:
         return Head(count, newest)
 
     def tail(self) -> Head:
-        """The head record, which must name the newest row: the cheap part of ``verify``."""
+        """Return the head record; raise LedgerTampered if it does not name the newest row."""
         at = self.head()
         newest = self._first(NEWEST)
         found = EMPTY if newest is None else Head(newest.sequence, newest.hash)
@@ -181,11 +178,11 @@ class Book:
         return at
 
     def newest_of(self, dataset: str) -> LedgerRow | None:
-        """The newest row of a data set, which carries its totals."""
+        """Return the newest row of a data set, which has its totals."""
         return self._first(NEWEST_OF, dataset=dataset)
 
     def request(self, dataset: str, request: str) -> dict[str, LedgerRow]:
-        """The rows of one request by kind: nothing, or a charge, after it perhaps a draw, and perhaps a release."""
+        """Return the rows of one request by kind: none, or a charge and perhaps a draw and a release."""
         found = self.connection.execute(OF_REQUEST, {"dataset": dataset, "request": request})
         by_kind = {row.kind: row for row in (LedgerRow(*values).checked(self.ledger) for values in found)}
         if by_kind and "charge" not in by_kind:
@@ -195,16 +192,16 @@ class Book:
         return by_kind
 
     def advanced(self, dataset: str, request: str) -> LedgerRow | None:
-        """The newest advance of the stream that a request began."""
+        """Return the newest advance of the stream that a request began."""
         return self._first(NEWEST_ADVANCE, dataset=dataset, request=request)
 
     def rows(self, after: int | None, limit: int) -> list[LedgerRow]:
-        """The next rows, unchecked, for the one who checks them all; None: from the first, whatever its number."""
+        """Return the rows after a sequence number, unchecked; None: from the first row, whatever its number."""
         statement, values = (IN_ORDER, {}) if after is None else (AFTER, {"after": after})
         return [LedgerRow(*found) for found in self.connection.execute(statement.limit(limit), values)]
 
     def history(self, dataset: str | None) -> list[LedgerRow]:
-        """All rows, or those of one data set, oldest first."""
+        """Return all rows, or those of one data set, oldest first."""
         found = (
             self.connection.execute(AFTER, {"after": EMPTY.rows})
             if dataset is None
@@ -212,31 +209,31 @@ class Book:
         )
         return [LedgerRow(*values).checked(self.ledger) for values in found]
 
-    def prices(self, dataset: str) -> Counter[tuple[Notion, Protected]]:
-        """How many charges of each price, for what, a data set has."""
+    def prices(self, dataset: str) -> Counter[tuple[Notion, Protection]]:
+        """Return how many charges of each price and protection a data set has."""
         found = [
             LedgerRow(*values).checked(self.ledger) for values in self.connection.execute(CHARGES, {"dataset": dataset})
         ]
         return Counter((row.price, row.protected) for row in found)
 
-    def protected(self, dataset: str) -> Protected:
-        """What a data set's budget protects."""
-        found = Protected()
+    def protected(self, dataset: str) -> Protection:
+        """Return what a data set's budget protects."""
+        found = Protection()
         for values in self.connection.execute(GRANTS_OF, {"dataset": dataset}):
             found = found.after(LedgerRow(*values).checked(self.ledger).about) or found
         return found
 
     def covers(self) -> dict[str, list[str]]:
-        """The sources that each data set's grant names; a data set that takes any source is not listed."""
+        """Return the sources that each data set's grant names, without data sets that allow any source."""
         found: dict[str, list[str]] = {}
         for values in self.connection.execute(GRANTS):
             row = LedgerRow(*values).checked(self.ledger)
-            if (named := row.about.get("covers")) is not None:  # a grant that names none leaves them as they are
+            if (named := row.about.get("covers")) is not None:  # a grant without covers does not change them
                 found[row.dataset] = list(named)
         return {dataset: named for dataset, named in found.items() if named}
 
     def datasets(self) -> list[str]:
-        """Every data set with a row, in alphabetical order."""
+        """Return the names of all data sets, in alphabetical order."""
         return sorted(str(name) for name in self.connection.execute(DATASETS).scalars())
 
     def append(
@@ -252,7 +249,7 @@ class Book:
         design: str | None = None,
         release: str | None = None,
     ) -> LedgerRow:
-        """Add a row after the head record ``at``, which this transaction has locked; amounts as they are written."""
+        """Add a row after the head record ``at``, which this transaction has locked; amounts are texts."""
         row = LedgerRow(
             sequence=at.rows + 1,
             time=datetime.now(UTC).isoformat(timespec="microseconds"),
@@ -284,16 +281,16 @@ POSTGRESQL = {"postgresql", "postgres", "postgresql+psycopg"}
 
 @dataclass(frozen=True)
 class Address:
-    """Exactly one of the two is set."""
+    """Where a ledger lies. Exactly one of ``path`` and ``url`` is set."""
 
     path: Path | None = None
     url: URL | None = None
     text: str = ""
-    """A path as it was written, for messages: the folder it was taken from is nobody's business."""
+    """The path as the user wrote it, for messages, which do not show the current folder."""
 
     @classmethod
     def of(cls, target: Target) -> Address:
-        """Read what a user wrote. A relative path is taken from the folder that is current now."""
+        """Return the address that a user wrote. A relative path starts in the folder that is current now."""
         if isinstance(target, str) and "://" not in target:
             return cls(path=absolute(target), text=target)
         if isinstance(target, os.PathLike):
@@ -320,14 +317,14 @@ class Address:
 
     @property
     def name(self) -> str:
-        """For messages; hides the password."""
+        """The address for messages, without the password."""
         if self.url is not None:
             whole = self.url.render_as_string(hide_password=False).replace("+psycopg", "", 1)
             return repr(without_secrets(whole, user=True))
         return repr(self.text or str(self.path))
 
     def check_folder(self, *, create: bool) -> None:
-        """Say plainly what SQLite would call "unable to open database file"."""
+        """Raise LedgerUnavailable, with the reason, where SQLite would only say "unable to open database file"."""
         if self.path is None:
             return
         try:
@@ -352,13 +349,13 @@ class Address:
             raise LedgerUnavailable(f"The ledger {self.path.name!r} cannot be opened: {reason}.") from None
 
     def make_file(self) -> None:
-        """Make the SQLite file, if there is none, for this user alone; what SQLite puts beside it has the same mode.
+        """Create the SQLite file, if there is none, readable by this user only. SQLite's other files get the same mode.
 
-        One that exists keeps the mode its owner gave it.
+        An existing file keeps its mode.
         """
         if self.path is None:
             return
-        with contextlib.suppress(OSError):  # SQLite says what is wrong, or opens the file that somebody made meanwhile
+        with contextlib.suppress(OSError):  # SQLite will say what is wrong, or open a file that another process made
             made = os.open(os.path.realpath(self.path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             os.fchmod(made, 0o600)
             os.close(made)
@@ -386,8 +383,8 @@ UNREACHABLE = "cannot be reached: {detail}. Check the address, and that the serv
 REFUSED = "refused this user: {detail}. Check the name, the password and the server's pg_hba.conf"
 NO_DATABASE = "does not exist: {detail}. Create the database first"
 OTHER = "failed: {detail}"
-Answer = tuple[type[LedgerError], str]
-SQLITE: dict[str, Answer] = {
+ErrorWords = tuple[type[LedgerError], str]
+SQLITE: dict[str, ErrorWords] = {
     "SQLITE_BUSY": (LedgerLocked, LOCKED),
     "SQLITE_LOCKED": (LedgerLocked, LOCKED),
     "SQLITE_READONLY": (LedgerUnavailable, READ_ONLY),
@@ -400,8 +397,7 @@ SQLITE: dict[str, Answer] = {
     "SQLITE_ERROR": (LedgerUnreadable, ANOTHER_VERSION),  # no such table, no such column
 }
 
-# By SQLSTATE: five characters, of which the first two are the class.
-POSTGRESQL_FAILURES: dict[str, Answer] = {
+POSTGRESQL_FAILURES: dict[str, ErrorWords] = {
     "55P03": (LedgerLocked, LOCKED),
     "40P01": (LedgerLocked, LOCKED),
     "40001": (LedgerLocked, LOCKED),
@@ -419,21 +415,23 @@ POSTGRESQL_FAILURES: dict[str, Answer] = {
     "08": (LedgerUnavailable, UNREACHABLE),
     "57": (LedgerUnavailable, UNREACHABLE),
 }
+"""By SQLSTATE, which has five characters; the first two are its class."""
 
 
-def failure(error: exc.SQLAlchemyError, ledger: str) -> LedgerError:
-    """The error to raise in place of ``error``. Never carries the statement's parameters."""
-    if isinstance(error, exc.TimeoutError):  # the pool's connections are all in use
+def ledger_error(error: exc.SQLAlchemyError, ledger: str) -> LedgerError:
+    """Return the error to raise in place of SQLAlchemy's. It never has the statement's parameters."""
+    if isinstance(error, exc.TimeoutError):  # all connections of the pool are in use
         return LedgerLocked(f"The ledger {ledger} {LOCKED}.")
     if not isinstance(error, exc.DBAPIError):
         return LedgerError(f"The ledger {ledger} {OTHER.format(detail=type(error).__name__)}.")
-    kind, words = answer(error)
+    kind, words = error_words(error)
     lines = str(error.orig).strip().splitlines()
     detail = lines[0].rstrip(".") if lines else type(error.orig).__name__
     return kind(f"The ledger {ledger} {words.format(detail=detail)}.")
 
 
-def answer(error: exc.DBAPIError) -> Answer:
+def error_words(error: exc.DBAPIError) -> ErrorWords:
+    """Return the kind of error to raise for a driver's error, and its words."""
     name = getattr(error.orig, "sqlite_errorname", None)
     if name is not None:  # SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT, SQLITE_IOERR_WRITE, ...
         return SQLITE.get("_".join(name.split("_")[:2]), (LedgerError, OTHER))
@@ -458,14 +456,16 @@ POSTGRESQL_SETTINGS = (
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' "
     "ELSE current_setting('synchronous_commit') END, true)"
 )
-PATIENCE = 0.02  # seconds: SQLite looks after 1, 3, 8 and 18 milliseconds
-GRACE = 1.0  # seconds beyond the timeout: a server that lives ends the wait for a lock by itself before that
+PATIENCE = 0.02
+"""Seconds of one wait for a lock by SQLite, which looks after 1, 3, 8 and 18 milliseconds."""
+GRACE = 1.0
+"""Seconds beyond the timeout before the watchdog acts. A server that works ends its wait for a lock before that."""
 
 
 class Watchdog:
-    """Ends a transaction whose server does not answer: from another thread, by closing its network connection.
+    """Ends a transaction whose server does not answer, by closing its network connection from another thread.
 
-    Nothing else helps against a server that is frozen: it keeps the connection up, and its own timeouts stand still.
+    A frozen server keeps the connection open and its own timeouts stand still, so nothing else ends the wait.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -475,7 +475,7 @@ class Watchdog:
         self._timer.daemon = True
 
     def watch(self, connection: Any) -> None:
-        """Mind a connection of the driver's, from now to the end."""
+        """Watch a connection of the driver until the end."""
         self._watched.append(connection)
 
     def _bite(self) -> None:
@@ -495,8 +495,8 @@ class Watchdog:
 class FileConnection(sqlite3.Connection):
     """A connection to a SQLite file whose locks end when it is closed.
 
-    Else a query that an interrupt cut short would hold its lock for as long as anybody holds its cursor: a traceback in
-    a notebook, say, which then waits for itself.
+    Otherwise a query that was interrupted holds its lock for as long as any object refers to its cursor, such as a
+    traceback in a notebook, which would then wait for itself.
     """
 
     def __init__(self, *where: Any, **how: Any) -> None:
@@ -504,7 +504,7 @@ class FileConnection(sqlite3.Connection):
         self._cursors: weakref.WeakSet[sqlite3.Cursor] = weakref.WeakSet()
 
     def cursor(self, *factory: Any, **how: Any) -> Any:
-        """A cursor, which is closed with the connection."""
+        """Return a cursor that is closed with the connection."""
         found = super().cursor(*factory, **how)
         self._cursors.add(found)
         return found
@@ -518,11 +518,11 @@ class FileConnection(sqlite3.Connection):
 
 
 class Store:
-    """The database of one ledger.
+    """Transactions with the database of one ledger.
 
-    Guarantees: a transaction that ends without an error is durable; one that ends with an error changed
-    nothing (where the connection breaks during COMMIT nobody can know; repeating the request settles it); the
-    object may be used from many threads, and in a child process after a fork.
+    Guarantees: a transaction that ends without an error is durable; one that ends with an error changed nothing. If the
+    connection breaks during COMMIT, nobody can know; to repeat the request settles it. The object may be used by many
+    threads, and in a child process after a fork.
     """
 
     def __init__(self, address: Address, timeout: float, *, create: bool) -> None:
@@ -530,7 +530,7 @@ class Store:
         self.timeout = timeout
         self.turn = threading.RLock()
         self._engines: dict[int, Engine] = {}
-        self._files: dict[int, sqlite3.Connection] = {}  # the newest of each process
+        self._files: dict[int, sqlite3.Connection] = {}  # the newest connection of each process
         self._thread = threading.local()
         self._mode = "rwc" if create else "rw"
         address.check_folder(create=create)
@@ -539,18 +539,18 @@ class Store:
         with forking:
             stores.add(self)
         self._open(create)
-        # From here on a file that vanished is an error, not an invitation to start an empty ledger.
+        # From here on a missing file is an error, and no new ledger is created.
         self._mode = "rw"
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Book]:
-        """A transaction that sees one state of the ledger."""
+        """Begin a transaction that sees one state of the ledger."""
         with self._transaction(writing=False) as connection:
             yield Book(connection, self.address.name, writing=False)
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Book]:
-        """A transaction that may append; all or nothing."""
+        """Begin a transaction that may add rows: all of them or none."""
         with self._transaction(writing=True) as connection:
             yield Book(connection, self.address.name, writing=True)
 
@@ -563,7 +563,7 @@ class Store:
     def _open(self, create: bool) -> None:
         with self.read() as book:
             if book.exists():
-                book.head()  # of this version; whether the rows are in order is asked by whoever uses them
+                book.head()  # raises if it is of another version
                 return
         if not create:
             raise LedgerUnreadable(f"{self.address.name} holds no ledger.")
@@ -585,24 +585,24 @@ class Store:
                 if watchdog is not None and watchdog.fired:
                     silent = SILENT.format(seconds=self.timeout)
                     raise LedgerUnavailable(f"The ledger {self.address.name} {silent}.") from None
-                raise failure(error, self.address.name) from getattr(error, "orig", None)
+                raise ledger_error(error, self.address.name) from getattr(error, "orig", None)
             except UnicodeDecodeError:
-                # sqlite3 cannot even word its complaint when that quotes the bytes of a damaged schema.
+                # sqlite3 fails to decode its own message if that quotes the bytes of a damaged schema.
                 detail = DAMAGED.format(detail="its schema is not text")
                 raise LedgerUnreadable(f"The ledger {self.address.name} {detail}.") from None
 
     def _begun(self, writing: bool) -> Connection:
-        """A connection inside a new transaction, having waited for the locks it needs.
+        """Return a connection inside a new transaction, after waiting for the locks that it needs.
 
-        SQLite's own waiting looks ever more rarely, in the end ten times a second, and a process that came
-        late may never hit a gap between those who are busy. So it is made to start afresh after PATIENCE.
+        SQLite looks for a free lock ever more rarely, in the end ten times a second, so that a late process may never
+        find a gap between busy ones. So each of its waits is limited to PATIENCE and started anew.
         """
         deadline = time.monotonic() + self.timeout
         lost = 0
         while True:
             connection = None
             try:
-                # SQLAlchemy is told AUTOCOMMIT and begins nothing by itself: these words are what is sent.
+                # With AUTOCOMMIT SQLAlchemy begins no transaction by itself, so this statement does.
                 connection = self._engine().connect()
                 connection.exec_driver_sql(BEGIN[connection.dialect.name, writing])
                 for statement in self._settings(connection.dialect.name, writing):
@@ -613,7 +613,7 @@ class Store:
                     abandon(connection)
                     connection.close()
                 if self.address.path is None:
-                    # A server that was restarted costs one new connection, not an error.
+                    # After a restart of the server the first connection fails, and a second one is made.
                     lost += 1
                     if lost > 1 or not getattr(error, "connection_invalidated", False) or self._bitten():
                         raise
@@ -621,20 +621,20 @@ class Store:
                 name = getattr(getattr(error, "orig", None), "sqlite_errorname", "")
                 if not name.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
                     raise
-            time.sleep(0.001)  # in the rare cases in which SQLite did not wait at all
+            time.sleep(0.001)  # SQLite sometimes does not wait at all
 
     def _settings(self, database: str, writing: bool) -> list[str]:
         milliseconds = math.ceil(1000 * self.timeout)
         if database == "postgresql":
             return [POSTGRESQL_SETTINGS.format(milliseconds=milliseconds)] if writing else []
-        # A reader's lock is taken with the first thing that is read. After that only COMMIT waits, for
-        # readers that are inside, and new ones are held off: that wait may be left to SQLite.
+        # A reader takes its lock with the first read. After that only COMMIT waits, for the readers that have begun,
+        # and new readers are held off: SQLite itself may wait for that.
         lock = [] if writing else ["SELECT count(*) FROM sqlite_master"]
         return [*lock, f"PRAGMA busy_timeout = {milliseconds}"]
 
     @contextlib.contextmanager
     def _watched(self) -> Iterator[Watchdog | None]:
-        """A watchdog over the transactions of this thread with a server; a file needs none."""
+        """Watch a transaction of this thread with a server; a file needs no watchdog."""
         if self.address.path is not None:
             yield None
             return
@@ -651,7 +651,7 @@ class Store:
 
     @contextlib.contextmanager
     def _own_turn(self) -> Iterator[None]:
-        """Threads of one process take turns at a SQLite file, and a fork waits until none is inside."""
+        """Wait for this thread's turn at a SQLite file. A fork waits until no thread has its turn."""
         if self.address.path is None:
             yield
             return
@@ -663,9 +663,9 @@ class Store:
             self.turn.release()
 
     def _engine(self) -> Engine:
-        """The engine of this process.
+        """Return the engine of this process.
 
-        One inherited through a fork is kept and not touched: its connections are the parent's, and closing
+        An engine inherited through a fork is left alone: its connections belong to the parent process, and to close
         them here would end them there.
         """
         process = os.getpid()
@@ -677,9 +677,9 @@ class Store:
 
     def _connectable(self) -> Engine:
         if self.address.url is None:
-            # No pool: opening a file is cheap, and no idle connection is left to be inherited by a fork.
-            # SQLite's write-ahead log would save four of five fsyncs, but then the file alone would not be
-            # the ledger (a copy of it could lack the newest charges), and two hosts could not share it.
+            # No pool: to open a file is cheap, and no idle connection is left for a fork to inherit.
+            # SQLite's write-ahead log would save four of five fsyncs, but then the file alone would not be the ledger
+            # (a copy could lack the newest charges), and two hosts could not share it.
             return create_engine(
                 "sqlite://",
                 creator=self._sqlite,
@@ -697,14 +697,14 @@ class Store:
             )
         except ImportError:
             raise MissingExtra.of("A ledger in PostgreSQL needs psycopg.", "ledger") from None
-        thread = self._thread  # not the store itself, which the engine must not keep alive
+        thread = self._thread  # not self: the engine must not keep the store alive
 
         def mind(connection: Any, *_: object) -> None:
             watchdog: Watchdog | None = getattr(thread, "watchdog", None)
             if watchdog is not None:
                 watchdog.watch(connection)
 
-        # From the first thing that is said on a connection, be it new or kept.
+        # A connection is watched from its first statement on, whether it is new or from the pool.
         event.listen(engine.pool, "connect", mind, insert=True)
         event.listen(engine.pool, "checkout", mind)
         return engine
@@ -713,28 +713,28 @@ class Store:
         path = self.address.path
         assert path is not None
         uri = f"{path.as_uri()}?mode={self._mode}"
-        # Whoever opens one has the turn: the last one is closed, unless an interrupt came at a bad moment. Then it
-        # would hold its lock until Python finds it.
+        # Only the thread that has its turn opens a connection, so the last one is closed, unless an interrupt came at a
+        # bad moment. Then it would hold its lock until Python collects it.
         if (last := self._files.get(os.getpid())) is not None:
-            last.close()  # and stays there until the next one is: an interrupt here, too, is found by the next
+            last.close()  # it is forgotten only below, in case of an interrupt here
         connection = sqlite3.connect(
             uri, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False, factory=FileConnection
         )
         self._files[os.getpid()] = connection
         try:
-            # EXTRA: the removal of the journal, too, is on disk when COMMIT returns; else a power cut could
-            # undo a charge whose release is out.
+            # EXTRA: the removal of the journal is on disk too when COMMIT returns. Otherwise a power failure could
+            # undo a charge whose release has been shown.
             connection.execute("PRAGMA synchronous = EXTRA")
         except BaseException:
             connection.close()
             raise
-        # A row edited into broken UTF-8 is to be found by its hash, by number, not to stop the reading.
+        # A row that was edited to broken UTF-8 must be readable, so that its hash shows which row it is.
         connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         return connection
 
 
 def abandon(connection: Connection) -> None:
-    """Roll back; if even that fails, drop the connection, which rolls back too."""
+    """Roll back; if that fails, drop the connection, which rolls back too."""
     try:
         connection.rollback()
     except SQLAlchemyError:
@@ -742,12 +742,13 @@ def abandon(connection: Connection) -> None:
 
 
 def dispose(engine: Engine, process: int) -> None:
+    """Close the engine's connections in the process that made it."""
     if os.getpid() == process:
         engine.dispose()
 
 
-# SQLite keeps its locks in memory too: a fork in one thread while another is inside a transaction would hand
-# the child a library that believes in locks which nobody will ever release. So a fork waits its turn.
+# SQLite keeps its locks in memory too. If one thread forks while another is inside a transaction, the child would have
+# locks that nobody ever releases. So a fork waits for all turns.
 stores: weakref.WeakSet[Store] = weakref.WeakSet()
 forking = threading.RLock()
 waiting: list[Store] = []

@@ -45,7 +45,7 @@ from privatest.privacy import (
     make_notion,
 )
 from privatest.privacy.notions import is_straight, notion_words
-from privatest.progress_events import each, so_far
+from privatest.progress_events import each, report_partial
 from privatest.scores import whole_score
 from privatest.scores.clamped import cell_masses
 from privatest.theory.wasserstein import Histograms, merge
@@ -310,7 +310,7 @@ def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = 
 
     def add(name: str, n: int | None, private: bool, note: str) -> None:
         rows.append((name, n, private, note))
-        so_far(_rows(rows, bound, best))
+        report_partial(_rows(rows, bound, best))
 
     hardest = "" if simple else ", of the hardest pair alone"
     ours = [

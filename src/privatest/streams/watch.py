@@ -511,7 +511,7 @@ class Watcher(OneProcess, Described, Generic[D, A]):
             price=stream.watch.privacy.price,
             design=stream.design,
             simulated=rng is not None,
-            told=stream.asked,
+            settings=stream.asked,
             unit=None if stream.turns is None else ANYBODY,
         )
         if charge is not None:
@@ -724,7 +724,7 @@ class Watcher(OneProcess, Described, Generic[D, A]):
             design=stream.design,
             simulated=rng is not None,
             data=source,
-            told=stream.asked,
+            settings=stream.asked,
             unit=None if stream.turns is None else ANYBODY,
         )
         if charge is not None:
