@@ -392,7 +392,9 @@ def problems(folder: Path) -> Iterator[Problem]:
             holds(had)(r)
             and r.statistic
             in {
-                pt.estimate(fair, "bernoulli(?)", column="had", **one, rng=np.random.default_rng(seed)).statistic
+                pt.estimate(
+                    fair, "bernoulli(?)", column="had", missing="none", **one, rng=np.random.default_rng(seed)
+                ).statistic
                 for seed in range(20)
             }
         ),
@@ -613,7 +615,7 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
     }
 
 
-SAYS = ("privatest.check counts them", "Nothing that was released tells", "Counted were", "MORE THAN HALF")
+SAYS = ("privatest.check counts them", "Nothing that was released tells", "Counted were", "MORE THAN HALF", "ALL of the records may be")
 
 
 def says(release: Any) -> bool:

@@ -94,18 +94,18 @@ BESIDES = [
 # Tests of a file that stand in other folders.
 ELSEWHERE = {
     "charge.py": ["tests/ledger", "tests/changepoint/test_monitor_state.py", "tests/decision"],
-    "documents.py": ["tests/scores", "tests/decision", "tests/bounds/test_edges.py", "tests/fit/test_edges.py"],
+    "documents.py": ["tests/scores", "tests/decision", "tests/bounds", "tests/fit/test_fit_test.py"],
     "numbers.py": [
         "tests/scores",
         "tests/privacy",
         "tests/decision/test_private_test.py",
-        "tests/bounds/test_edges.py",
+        "tests/bounds/test_histogram_test.py",
     ],
     "privacy/noise.py": ["tests/decision/test_edges.py"],
     "decision/run.py": [
         "tests/changepoint/test_change_plan.py",
         "tests/fit/test_edges.py",
-        "tests/bounds/test_edges.py",
+        "tests/bounds/test_histogram_test.py",
     ],
 }
 # Servers, JVMs and processes that are killed take their time; what they show is shown without them, too.

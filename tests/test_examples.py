@@ -18,7 +18,9 @@ PROBLEMS = ["conversion", "lab_value", "daily_counts", "survey"]
 CHANGE = 2000  # of examples/make_worked.py
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "survey" else pytest.mark.exhaustive) for name in PROBLEMS]
+)
 def test_a_worked_problem(name: str, root: Path, tmp_path: Path) -> None:
     program = {"PRIVATEST": " ".join(command_line()), "PYTHON": sys.executable, "PYTHONPATH": str(root / "src")}
     words = ["sh", str(root / "examples" / name / "run.sh"), str(tmp_path)]

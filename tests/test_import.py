@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,18 +39,6 @@ def test_import_brings_in_nothing_heavy() -> None:
     assert python("-c", code).stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("statement", ["import privatest", "from privatest import design"])
-def test_import_time(statement: str, show: Callable[[str], None]) -> None:
-    python("-c", statement)  # compiled files and disk cache warm
-    lines = python("-X", "importtime", "-c", statement).stderr.splitlines()
-    # Outermost imports only (one blank before the name): their times include what they import in turn.
-    ours = [line for line in lines if re.fullmatch(r"import time:\s+\d+ \|\s+\d+ \| privatest\S*", line)]
-    milliseconds = sum(int(line.split("|")[1]) for line in ours) / 1000
-    assert ours
-    # Shown, not asserted: a wall-clock bar fails on a busy machine for reasons that are not the package's.
-    show(f"{statement!r} takes {milliseconds:.0f} ms")
-
-
 def test_public_names_exist_and_are_documented() -> None:
     code = (
         "import privatest as pt\n"
@@ -75,11 +62,8 @@ def test_errors_and_the_papers_objects_are_reached_from_the_package() -> None:
 
 
 PLANS = {
-    "poisson(3)": "poisson(5)",
     "normal(0, 1)": "normal(0.2, 1)",
-    "bernoulli(0.3)": "bernoulli(0.5)",
-    "exponential(1)": "exponential(1.5)",
-    "laplace(0, 1)": "laplace(1, 1)",
+    "poisson(3)": "poisson(5)",
     "categorical(a=0.2, b=0.8)": "categorical(a=0.5, b=0.5)",
 }
 NOT_FOR_A_PLAN = ["scipy", "privatest.engines", "privatest.ledger", "privatest.changepoint", "privatest.fit", *HEAVY]

@@ -8,6 +8,8 @@ import pytest
 
 from tests import lowest
 
+pytestmark = pytest.mark.exhaustive  # each starts several runs of pytest
+
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,11 +52,3 @@ def test_a_file_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (run,) = lowest.runs(["test_hangs.py"], 1)
     assert not run.passed()
     assert "SIGKILL" in run.result()
-
-
-def test_a_version_above_its_bound_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(lowest, "bounds", lambda: {"numpy": lowest.Version("0.1")})
-    assert lowest.main(["tests/test_lowest.py"]) == 1
-    assert "Not the lowest: numpy." in capsys.readouterr().out

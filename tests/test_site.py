@@ -18,7 +18,7 @@ from scipy import stats
 import privatest as pt
 from docs import make_families
 from privatest.hypotheses.families import FAMILIES
-from tests.needs import missing, required
+from tests.needs import missing
 
 BUILD = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
 
@@ -138,9 +138,8 @@ def test_what_is_broken_fails_the_build(root: Path, tmp_path: Path) -> None:
     assert any("lonely.md" in line and "toctree" in line for line in warnings)
 
 
+@pytest.mark.exhaustive
 def test_the_site_builds(root: Path, tmp_path: Path, show: Callable[[str], None]) -> None:
-    if not required():
-        pytest.skip("`make docs` builds the site; the tests do it on CI only, as it takes 20 seconds")
     need_sphinx()
     found = subprocess.run([*BUILD, "-b", "html", root / "docs", tmp_path], capture_output=True, text=True)
     assert (found.returncode, found.stderr) == (0, "")

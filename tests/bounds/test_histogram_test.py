@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -12,12 +11,11 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import pytest
 from scipy import stats
 
 from privatest.bounds.optimum import DENOMINATOR, HistogramTest, dual_test, optimum
-from privatest.errors import InvalidData, InvalidDocument, InvalidInput
+from privatest.errors import InvalidData, InvalidInput
 from privatest.numbers import exp_below
 from privatest.theory.wasserstein import wasserstein
 
@@ -70,39 +68,6 @@ def test_a_rational_below_e_to_the_epsilon(epsilon: str) -> None:
         found = exp_below(x)
         gap = (exact - mpmath.mpf(found.numerator) / found.denominator) / exact
     assert 0 < gap < mpmath.mpf(2) ** -90
-
-
-@pytest.mark.parametrize(
-    ("null", "alternative", "epsilon", "n"),
-    [
-        ([0.6, 0.4], [0.4, 0.6], 0.3, 6),
-        ([1.0, 0.0], [0.9, 0.1], 0.5, 6),
-        ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], 1, 5),
-        ([0.0, 0.5, 0.5], [0.1, 0.5, 0.4], 2.5, 5),
-        ([0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1], 0.1, 4),
-        ([0.5, 0.5, 0.0], [0.0, 0.5, 0.5], 0.7, 5),
-    ],
-)
-def test_privacy_by_exhaustion(null: list[float], alternative: list[float], epsilon: float, n: int) -> None:
-    """Must show 7, for data sets small enough to list, odd records included."""
-    test = optimum(null, alternative, epsilon=epsilon, n=n).test
-    ratio = exhaustive_ratio(by_labels(test), len(test.members), n)
-    assert below_exp(ratio, test.privacy.loss)
-    assert math.log(ratio) == pytest.approx(test.largest_log_ratio(), rel=1e-9)
-    assert math.log(ratio) > 0.999 * epsilon  # and it spends its budget
-
-
-def test_the_exhaustive_check_fails_on_a_broken_test(test: HistogramTest) -> None:
-    among = test.numerators[test.histograms.rows]
-    tightest = int(np.argmax(among.max(axis=1) / among.min(axis=1)))
-    row, values = test.histograms.rows[tightest], among[tightest]
-    broken = test.numerators.copy()
-    broken[row[np.argmax(values)]] += DENOMINATOR // 10**9  # one part in a billion too likely
-    copy = object.__new__(HistogramTest)  # past the constructor, which refuses
-    copy.__dict__.update({**test.__dict__, "numerators": broken})
-    assert not below_exp(exhaustive_ratio(by_labels(copy), 4, 5), test.privacy.loss)
-    with pytest.raises(InvalidInput, match="privacy loss"):
-        dataclasses.replace(test, numerators=broken)
 
 
 def test_certain_decisions_are_refused(test: HistogramTest) -> None:
@@ -196,42 +161,6 @@ def test_documents(test: HistogramTest) -> None:
     assert "HistogramTest('optimum'" in repr(again)
 
 
-def test_tampered_documents_are_refused(test: HistogramTest) -> None:
-    good = test.to_dict()
-
-    def edited(**changes: Any) -> str:
-        return json.dumps({**good, **changes})
-
-    raised = list(good["numerators"])
-    raised[0] = DENOMINATOR // 2
-    for text, complaint in [
-        (edited(epsilon="1/2"), "privacy loss"),
-        (edited(numerators=raised), "privacy loss"),
-        (edited(numerators=good["numerators"][1:]), "do not fit"),
-        (edited(numerators=[0.5] * len(raised)), "whole numbers"),
-        (edited(n=6), "do not fit"),
-        (edited(n=0), "n=0"),
-        (edited(members=[0, 1, 2, 9]), "do not fit"),
-        (edited(null_law=[0.5, 0.5, 0.5]), "do not fit"),
-        (edited(denominator=7), "do not fit"),
-        (edited(epsilon="1/0"), "rational must be written"),
-        (edited(neighbours="add"), "neighbours"),
-        (edited(format="privatest/test/1"), "format"),
-        (test.to_json()[:-30], "cut short"),
-        ("[]", "format"),
-    ]:
-        with pytest.raises(InvalidInput, match=complaint):
-            HistogramTest.from_json(text)
-    with pytest.raises(InvalidDocument):
-        HistogramTest.from_dict({key: value for key, value in good.items() if key != "cells"})
-
-
-def test_probability_refuses_other_histograms(test: HistogramTest) -> None:
-    for counts in ((1, 2), (1, 2, 3), (6, -1, 0)):
-        with pytest.raises(InvalidInput, match="histogram="):
-            test.probability(counts)
-
-
 @pytest.mark.parametrize(("epsilon", "n"), [(0.1, 4), (1, 5), (3, 3)])
 def test_the_mechanism_of_the_dual_function(epsilon: float, n: int) -> None:
     """Private by exhaustion, with advantage exactly W/4."""
@@ -244,9 +173,3 @@ def test_the_mechanism_of_the_dual_function(epsilon: float, n: int) -> None:
         assert ratio <= 1 + test.privacy.loss  # the argument of the paper
         counts = test.histograms.table[0].tolist()
         assert test.probability(counts) == distance.probabilities()[0]
-
-
-def test_arrays_are_frozen(test: HistogramTest) -> None:
-    numerators: npt.NDArray[np.int64] = test.numerators
-    with pytest.raises(ValueError, match="read-only"):
-        numerators[0] = 1

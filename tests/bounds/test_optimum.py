@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -15,7 +14,7 @@ from scipy import optimize, stats
 
 from privatest.bounds import optimum, optimum_sample_size
 from privatest.bounds.lower_bound import balanced, error_tables
-from privatest.bounds.optimum import DENOMINATOR, Program, _chain, _repaired
+from privatest.bounds.optimum import DENOMINATOR, Program, _chain
 from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput, PrivatestError
 from privatest.hypotheses import make_pair
@@ -213,18 +212,6 @@ def test_a_solver_that_gives_up_is_asked_again(failures: int, monkeypatch: pytes
         optimum(*asked, epsilon=1, n=7)
 
 
-def test_repair_of_a_badly_broken_solution() -> None:
-    histograms = Histograms(3, 6)
-    rng = np.random.default_rng(1)
-    program = Program(merge(make_pair([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])), Pure(1), 6)
-    g = np.clip(program.solved()[0] + rng.normal(0, 1e-3, histograms.count), 0, 1)
-    numerators = _repaired(g, program, Line(exp_below(rational(1)), Fraction(0)))
-    test = optimum([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=1, n=6).test
-    import dataclasses
-
-    assert dataclasses.replace(test, numerators=numerators).is_private()
-
-
 def test_staircases_are_private_and_nearly_exact() -> None:
     for epsilon, n, threshold in itertools.product((0.01, 0.7, 5.0), (1, 4, 4000), (-1, 0, 2)):
         factor = exp_below(rational(epsilon))
@@ -248,24 +235,6 @@ def test_the_best_advantage_never_falls_with_n_and_epsilon() -> None:
         by_n = [optimum(null, alternative, epsilon=0.5, n=n).advantage for n in range(1, 16)]
         by_epsilon = [optimum(null, alternative, epsilon=e, n=8).advantage for e in (0.1, 0.2, 0.5, 1, 2, 4, 8)]
         assert all(a <= b + 1e-9 for series in (by_n, by_epsilon) for a, b in itertools.pairwise(series))
-
-
-def test_without_privacy_in_the_limit() -> None:
-    p, q = np.array([0.1, 0.2, 0.7]), np.array([0.3, 0.3, 0.4])
-    histograms = Histograms(3, 8)
-    variation = np.abs(histograms.law(p) - histograms.law(q)).sum() / 2
-    assert optimum(p, q, epsilon=40, n=8).advantage == pytest.approx(variation, abs=1e-9)
-
-
-def test_thousands_of_coins_at_once(show: Show) -> None:
-    started = time.process_time()
-    found = optimum([0.52, 0.48], [0.48, 0.52], epsilon=0.1, n=5000)
-    size = optimum_sample_size([0.501, 0.499], [0.499, 0.501], epsilon=0.05)
-    taken = time.process_time() - started
-    show(f"optimum of 5000 coins and a sample size of {size}: {taken:.2f} s together")
-    assert found.method == "closed form"
-    assert found.gap < 1e-9
-    assert taken < 5
 
 
 def test_names_and_printing() -> None:

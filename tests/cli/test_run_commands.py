@@ -13,7 +13,6 @@ import signal
 import sqlite3
 import stat
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -629,16 +628,6 @@ def test_no_password_is_saved_of_what_is_not_quite_an_address(before: str, addre
     assert found.code == 2
     for shown in ((files / "problem.toml").read_text(), found.out, found.err):
         assert "cret" not in shown
-
-
-def test_a_locked_ledger_is_not_waited_for_any_longer(run: Run, files: Path, paying: tuple[str, ...]) -> None:
-    with sqlite3.connect(files / "ledger.db", isolation_level=None) as holder:
-        holder.execute("BEGIN EXCLUSIVE")
-        start = time.monotonic()
-        assert run("test", files / "a.csv", *LAWS, *paying, "--request", "r", "--ledger-timeout", "0.1").code == 2
-        assert time.monotonic() - start < 25, "without the option it waits for 30 seconds"
-        holder.execute("ROLLBACK")
-    holder.close()
 
 
 LOOKED = ("--null", "normal(0,1)", "--alternative", "normal(1,1)", "--column", "x")

@@ -155,8 +155,9 @@ def test_the_answer_is_about_the_records_that_are_present(
     assert found.width < 0.4
     assert found.present_interval[0] <= np.isfinite(data).sum() <= found.present_interval[1]
     assert found.few_present == (absent == 0.8)
-    assert ("MORE THAN HALF" in found.sentence) == (absent == 0.8)
-    assert "among the records that are present" in found.sentence
+    assert found.sentence.startswith("MORE THAN HALF of the records may be missing") == (absent == 0.8)
+    among = "finite numbers" if family[0] in "ns" else "0 or 1"
+    assert f"among the records that are {among} (about {found.present:,.0f} of 4,000)" in found.sentence
 
 
 def test_a_wide_range_is_the_whole_interval_where_nearly_nothing_is_present() -> None:
@@ -183,7 +184,7 @@ def test_groups_are_compared_by_the_records_that_are_present(absent: float) -> N
     assert found.design.from_dict(found.design.to_dict()) == found.design
 
 
-@pytest.mark.parametrize("data", [np.array([0, 1] * 50), np.array([False, True] * 50)])
+@pytest.mark.parametrize("data", [np.array([False, True] * 50)])
 def test_it_costs_nothing_where_the_type_admits_no_missing_value(data: Any) -> None:
     found = pt.estimate(data, "bernoulli(?)", epsilon=1, rng=np.random.default_rng(1))
     assert found.missing == "none"
@@ -192,6 +193,71 @@ def test_it_costs_nothing_where_the_type_admits_no_missing_value(data: Any) -> N
     assert listed.missing == "count"
     assert open_source(pd.Series(data, dtype="Int64")).declared.nullable
     assert pt.estimate([0, 1] * 50, "bernoulli(?)", epsilon=1, missing="none").present is None
+
+
+COUNTS, UNSIGNED = np.array([0, 1] * 50), np.array([0, 1] * 50, dtype=np.uint8)
+LEAVING: list[tuple[Any, str, dict[str, Any], bool]] = [
+    (COUNTS, "bernoulli(?)", {}, True),
+    (UNSIGNED, "bernoulli(?)", {}, True),
+    (COUNTS == 1, "bernoulli(?)", {}, False),
+    (COUNTS, "poisson(?)", {"between": (0.2, 5)}, True),
+    (UNSIGNED, "poisson(?)", {"between": (0.2, 5)}, False),
+    (COUNTS.astype(np.uint64), "poisson(?)", {"between": (0.2, 5)}, True),  # beyond 2^63 no family has a number
+    (COUNTS, "exponential(?)", {"between": (0.2, 5)}, True),
+    (COUNTS, "normal(mean=?, sd=1)", {"between": (-3, 3)}, False),
+    (COUNTS, "share_above(1, ?)", {}, False),
+    (COUNTS, "bernoulli(?)", {"success": 1}, False),
+]
+
+
+@pytest.mark.parametrize(("data", "family", "words", "leaves"), LEAVING)
+def test_the_number_is_measured_where_the_type_reaches_beyond_the_family(
+    data: Any, family: str, words: dict[str, Any], leaves: bool
+) -> None:
+    found = pt.estimate(data, family, epsilon=1, rng=np.random.default_rng(1), **words)
+    assert (found.missing == "count") == leaves
+    if family.startswith(("bernoulli", "share_above")):
+        words = words or {"outcome": family}
+        arms = pt.compare_groups(data, data.copy(), epsilon=1, rng=np.random.default_rng(1), **words)
+        assert (arms.missing == "count") == leaves
+
+
+def test_a_whole_number_outside_the_family_pulls_no_answer() -> None:
+    """Zeros and ones with a third of twos; numbers coded 1 and 2; counts with a sentinel."""
+    rng = np.random.default_rng(3)
+    ones = (rng.random(3000) < 0.3).astype(int)
+    third = np.where(rng.random(3000) < 1 / 3, 2, ones)
+    found = pt.estimate(third, "bernoulli(?)", epsilon=1, confidence=0.999, rng=rng)
+    assert found.interval[0] < 0.3 < found.interval[1]
+    assert "among the records that are 0 or 1 (about" in found.sentence
+    assert found.present_interval[0] <= (third < 2).sum() <= found.present_interval[1]
+    assert pt.estimate(third, "bernoulli(?)", missing="none", epsilon=1, rng=rng).interval[0] > 0.33  # a half each
+    coded = pt.estimate(2 - ones, "bernoulli(?)", epsilon=1, rng=rng)
+    assert coded.sentence.startswith("MORE THAN HALF of the records may be missing, or not 0 or 1")
+    assert "success=" in coded.sentence
+    counts = np.where(rng.random(3000) < 0.1, -999, rng.poisson(2, 3000))
+    found = pt.estimate(counts, "poisson(?)", between=(0.5, 9), epsilon=1, confidence=0.999, rng=rng)
+    assert found.interval[0] < 2 < found.interval[1]
+    arms = pt.compare_groups(third[:1500], third[1500:], epsilon=1, rng=rng)
+    assert "among the records that are 0 or 1 (about" in arms.sentence
+
+
+def test_no_number_is_told_where_no_record_may_be_of_the_family(tmp_path: Path) -> None:
+    """A file declares no types, and a refusal would tell of one record: the answer says so, and nothing else."""
+    (tmp_path / "a.csv").write_text("x\n" + "Yes\nNo\nNo\n" * 300)
+    words: dict[str, Any] = {"column": "x", "epsilon": 1, "rng": np.random.default_rng(1)}
+    found = pt.estimate(tmp_path / "a.csv", "bernoulli(?)", **words)
+    assert found.interval == (0, 1)
+    assert found.sentence == (
+        "ALL of the records may be missing, or not 0 or 1: look at the column (pt.check). If they are labels, name the "
+        "one that counts: success='Yes'. Nothing is known of the records that are 0 or 1: report no number."
+    )
+    assert str(found).splitlines()[1].split()[:2] == ["few", "present"]
+    assert pt.estimate(tmp_path / "a.csv", "bernoulli(?)", success="Yes", **words).width < 0.2
+    (tmp_path / "b.csv").write_text("x,arm\n" + "Yes,a\nNo,b\nNo,a\nYes,b\n" * 300)
+    arms = pt.compare_groups(tmp_path / "b.csv", group="arm", **words)
+    assert arms.decision == "null"
+    assert arms.sentence.endswith("report no number.")
 
 
 @pytest.mark.parametrize("form", ["objects", "category", "text", "csv", "numbers", "duckdb"])

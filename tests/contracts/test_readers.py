@@ -220,6 +220,7 @@ def test_views_of_one_memory_are_not_both_groups(kind: str, content: str) -> Non
     assert compare(values, _in_memory(kind, content)) == (64, 64)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ibis asks DuckDB in an old way
 def test_columns_of_one_table_are_not_both_groups() -> None:
     """A column and its table, the table and its slice; rows that take turns in one memory are different people."""
     x = np.array([0.0, 1.0] * 40)

@@ -150,16 +150,6 @@ OPEN = Release("null", None, None, math.inf, 100, "llr", "replace")
 SIMULATED = dataclasses.replace(PRIVATE, simulated=True)
 
 
-def test_it_is_frozen() -> None:
-    for field in dataclasses.fields(PRIVATE):
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            setattr(PRIVATE, field.name, None)
-
-
-def test_it_says_whether_it_is_private() -> None:
-    assert [release.private for release in (PRIVATE, OPEN, SIMULATED)] == [True, False, False]
-
-
 def test_its_document_is_plain_json() -> None:
     assert json.loads(json.dumps(PRIVATE.to_dict(), allow_nan=False)) == {
         "decision": "alternative",

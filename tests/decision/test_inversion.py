@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from scipy import stats
 import privatest as pt
 from privatest import engines
 from privatest.decision import inversion
-from privatest.decision.inversion import Inversion, _last_accepted, _last_by_halving
+from privatest.decision.inversion import Inversion, _last_accepted
 from privatest.estimates.estimate import EstimateDesign
 from privatest.privacy import Gaussian, Noise, Tulap, Uniform
 
@@ -56,15 +55,6 @@ def test_coverage_and_length_by_going_through_all_totals(n: int, epsilon: float,
     assert length == pytest.approx(
         design.expected_width(rate), rel=0.02
     )  # an interpolation, on a lattice of five steps
-
-
-def test_a_mean_length_is_that_of_many_runs(show: Any) -> None:
-    design = pt.design_estimate("normal(mean=?, sd=1)", between=(-2, 2), epsilon=1, n=60)
-    rng = np.random.default_rng(4)
-    lengths = [design.run(rng.normal(0.3, 1, 60), rng=rng).width for _ in range(15)]
-    stated, measured = design.expected_width(0.3), float(np.mean(lengths))
-    show(f"mean length: stated {stated:.4f}, of 15 runs {measured:.4f}")
-    assert measured == pytest.approx(stated, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -213,19 +203,6 @@ def hidden(epsilon: float, n: int) -> Inversion:
     return pt.design_estimate("bernoulli(?)", epsilon=epsilon, n=n, neighbours="add-remove").inversion
 
 
-@pytest.mark.parametrize("epsilon", [1, 0.1, 1e-3, 1e-6])
-def test_so_many_numbers_of_records_are_looked_at_whatever_epsilon(epsilon: float) -> None:
-    found = hidden(epsilon, 1000)
-    half, counting = found._tails(0.95)
-    numbers = found._numbers(Fraction(10**9), counting, half)
-    assert len(numbers) <= inversion.MOST_NUMBERS
-    away = found.off_by(counting)
-    # Together they are all that the noisy number leaves, each once.
-    assert numbers[0].n == 10**9 - away
-    assert numbers[-1].n + numbers[-1].more == 10**9 + away
-    assert all(one.n + one.more + 1 == other.n for one, other in pairwise(numbers))
-
-
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.999])
 @pytest.mark.parametrize(
     "noise", [Tulap(Fraction(1, 3), 1), Tulap(Fraction(1, 50), 1), Gaussian(Fraction(1, 4), 1), Uniform(41)], ids=str
@@ -267,15 +244,3 @@ def test_an_interval_by_groups_of_numbers_holds_the_one_by_each(monkeypatch: pyt
     wide = found.interval(noisy, 0.9, Fraction(300))
     assert wide[0] < low < high < wide[1]
     assert wide[1] - wide[0] < 1.6 * (high - low)
-
-
-def test_halving_ends_whatever_the_tail() -> None:
-    looks = 0
-
-    def tail(low: float, high: float) -> float:
-        nonlocal looks
-        looks += 1
-        return float(high - low > 1e-6)  # no value is accepted, and every interval but the shortest may hold one
-
-    assert _last_by_halving(tail, 0.0, 1.0, 0.5, 1e-9, iter(range(100))) is not None
-    assert looks <= 100

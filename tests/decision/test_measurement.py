@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import pytest
 
 import privatest as pt
-from privatest.decision.opendp import _measure
 from privatest.errors import InvalidInput
-from privatest.privacy import Approx, Gdp, Kl, Pure, Zcdp
+from privatest.privacy import Pure
 
 TEST = pt.design("bernoulli(0.4)", "bernoulli(0.6)", epsilon=0.5, n=20)
 
@@ -49,16 +46,6 @@ def test_records_that_come_and_go_count_one_each() -> None:
     pytest.importorskip("opendp.prelude")
     adding = pt.design("bernoulli(0.4)", "bernoulli(0.6)", epsilon=0.5, n=20, neighbours="add-remove")
     assert adding.to_opendp().map(3) == 1.5
-
-
-def test_groups_in_every_measure() -> None:
-    dp = pytest.importorskip("opendp.prelude")
-    assert _measure(dp, Zcdp(Fraction(1, 4)))[1](2) == 1.0
-    assert _measure(dp, Gdp(1))[1](1) == 0.5
-    epsilon, delta = _measure(dp, Approx(1, 1e-6))[1](2)
-    assert (epsilon, delta) == (2.0, pytest.approx(1e-6 * (1 + 2.718281828), rel=1e-9))
-    with pytest.raises(InvalidInput, match="no measure in OpenDP"):
-        _measure(dp, Kl(1))
 
 
 def test_what_is_not_private_goes_nowhere() -> None:

@@ -41,12 +41,6 @@ def test_all_missing_is_seen_and_none_missing_too(test: pt.PrivateTest) -> None:
     assert pt.decide(["x"] * N, *NORMAL, epsilon=1, odd_epsilon=1).odd_share > 0.9  # type: ignore[operator]
 
 
-def test_the_share_is_clipped(test: pt.PrivateTest) -> None:
-    shares = [test.run(np.full(N, math.nan), odd_epsilon=0.001).odd_share for _ in range(30)]
-    assert all(0 <= share <= 1 for share in shares if share is not None)
-    assert {0.0, 1.0} & set(shares)
-
-
 @pytest.mark.parametrize("value", [0, -0.1, math.nan, math.inf, "0.05", True, [0.1]])
 def test_a_bad_price_is_refused_before_any_charge(value: Any, test: pt.PrivateTest, ledger: pt.Ledger) -> None:
     for ask in (test.run, lambda data, **words: pt.decide(data, *NORMAL, epsilon=1, **words)):

@@ -7,26 +7,23 @@ import gc
 import json
 import math
 import pickle
-import traceback
 import weakref
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import privatest as pt
-from privatest.decision import PrivateTest, Release
+from privatest.decision import PrivateTest
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
-from privatest.privacy import Laplace, Noise, NoNoise, Tulap, seeded_source
+from privatest.privacy import Laplace, Noise, Tulap, seeded_source
 from privatest.scores import DyadicCells, LabelCells, Score
 from tests.laws.designs import DESIGNS, designed, sample
 from tests.laws.reference import law_of_sum, tails
 
 PRIVATE = [name for name in DESIGNS if DESIGNS[name].kind in ("tight", "scllr", "ncllr")]
-RUNS = 1500
 
 
 def data(name: str, seed: int = 0) -> Any:
@@ -34,38 +31,6 @@ def data(name: str, seed: int = 0) -> Any:
 
 
 class TestDesign:
-    @pytest.mark.parametrize("name", DESIGNS)
-    def test_it_is_frozen_and_prints_what_counts(self, name: str) -> None:
-        test = designed(name)
-        for field in dataclasses.fields(test):
-            with pytest.raises(dataclasses.FrozenInstanceError):
-                setattr(test, field.name, None)
-        text = repr(test)
-        for part in (repr(test.name), f"n={test.n}", f"width={test.score.width}", "threshold=", "clamp=("):
-            assert part in text
-        assert ("NOT PRIVATE" in text) == (not test.private)
-
-    @pytest.mark.parametrize("name", PRIVATE)
-    def test_the_noise_pays_for_the_width(self, name: str) -> None:
-        test = designed(name)
-        assert test.private
-        assert test.noise.privacy_loss(test.score.width) <= test.epsilon * (1 + 1e-15)
-
-    def test_too_little_noise_is_refused_however_the_test_is_made(self) -> None:
-        test = designed("tight, text")
-        assert isinstance(test.noise, Tulap)
-        less: list[Noise] = [Tulap(test.noise.epsilon, test.score.width - 1), NoNoise()]
-        less += [
-            Tulap(test.noise.epsilon * 2, test.score.width),
-            Laplace(Fraction(test.score.width) * Fraction(99, 100)),
-        ]
-        for noise in less:
-            with pytest.raises(InvalidInput, match="privacy loss"):
-                dataclasses.replace(test, noise=noise)
-        for epsilon in (0.5, 0.0, -1.0, math.nan):
-            with pytest.raises(InvalidInput, match="privacy loss"):
-                dataclasses.replace(test, epsilon=epsilon)
-
     def test_no_loss_beyond_the_rounding_of_a_double_passes(self) -> None:
         """One step on each side: what rounds to epsilon passes and is paid for; the next double is refused."""
         test = designed("tight, text")
@@ -94,24 +59,11 @@ class TestDesign:
         with pytest.raises(InvalidDocument, match="privacy loss"):
             PrivateTest.from_dict(document)
 
-    @pytest.mark.parametrize("n", [0, -3, 2.5, True, "12"])
-    def test_n_is_a_whole_number(self, n: Any) -> None:
-        with pytest.raises(InvalidInput, match="n="):
-            dataclasses.replace(designed("tight, text"), n=n)
-
     def test_n_is_kept_as_a_plain_integer(self) -> None:
         for n in (12.0, np.int64(12), np.float64(12)):
             test = dataclasses.replace(designed("tight, text"), n=n)
             assert type(test.n) is int
             assert test == designed("tight, text")
-
-    def test_totals_that_could_leave_64_bits_are_refused(self) -> None:
-        with pytest.raises(InvalidInput, match="64 bits"):
-            dataclasses.replace(designed("tight, text"), n=2**62)
-
-    def test_neighbours_are_known(self) -> None:
-        with pytest.raises(InvalidInput, match="neighbours='friends'"):
-            dataclasses.replace(designed("tight, text"), neighbours="friends")
 
     def test_equality_is_that_of_documents(self) -> None:
         test = designed("tight, text")
@@ -124,14 +76,6 @@ class TestDesign:
 
 
 class TestErrorRates:
-    @pytest.mark.parametrize("name", DESIGNS)
-    def test_they_are_those_of_the_noisy_totals(self, name: str) -> None:
-        test = designed(name)
-        assert test.alpha == test.null_total.cdf(test.cutoff)
-        assert test.beta == test.alternative_total.sf(test.cutoff)
-        assert test.advantage == 1 - test.alpha - test.beta
-        assert test.advantage > 0
-
     @pytest.mark.parametrize("name", ["tight, text", "ncllr, labels", "sllr, bounded", "llr, labels"])
     def test_they_are_those_of_plain_sums(self, name: str) -> None:
         test = designed(name)
@@ -139,68 +83,8 @@ class TestErrorRates:
             start, sums = law_of_sum(test.score.support, law, test.n)
             assert found == pytest.approx(float(tails(start, sums, test.noise, test.cutoff)[tail]), rel=1e-12)
 
-    @pytest.mark.statistical
-    @pytest.mark.parametrize("name", DESIGNS)
-    def test_decisions_are_as_frequent_as_they_say(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Seeded simulations under P and under Q, within five standard deviations of exact alpha and beta."""
-        test = designed(name)
-        exact = {"null": test.alpha, "alternative": test.beta}
-        # p-values are tested elsewhere, and take time
-        monkeypatch.setattr(pt.PrivateTest, "_pvalues", lambda *_: (0.5, 0.5, "both"))
-        rng = np.random.default_rng(20240229)
-        for hypothesis, wrong in (("null", "alternative"), ("alternative", "null")):
-            records = sample(name, hypothesis, rng, RUNS * test.n)
-            chunks = [records[i * test.n : (i + 1) * test.n] for i in range(RUNS)]
-            count = sum(test.run(chunk, rng=rng).decision == wrong for chunk in chunks)
-            rate = exact[hypothesis]
-            assert abs(count - RUNS * rate) <= 5 * math.sqrt(RUNS * rate * (1 - rate)) + 1
-
 
 class TestRelease:
-    @pytest.mark.parametrize("name", PRIVATE)
-    def test_decision_statistic_and_pvalue_agree(self, name: str) -> None:
-        test = designed(name)
-        cut = math.floor(test.cutoff - test.noise.offset) + test.noise.offset  # the last value that is "alternative"
-        for shift in (-3, -1, 0, 1, 2, 5):
-            noisy = cut + shift
-            release = test.release(noisy)
-            assert release.decision == ("alternative" if noisy <= test.cutoff else "null")
-            assert release.decision == ("alternative" if shift <= 0 else "null")
-            assert release.statistic == float(test.score.value(noisy, test.n))
-            assert release.pvalue is not None
-            assert (release.pvalue <= test.alpha) == (release.decision == "alternative")
-            if shift:
-                assert release.statistic is not None
-                assert (release.statistic > test.threshold) == (release.decision == "null")
-
-    @pytest.mark.parametrize("name", ["tight, text", "ncllr, labels", "scllr, wide"])
-    def test_pvalues_are_super_uniform_under_the_null(self, name: str) -> None:
-        """Pr[p <= u] <= u for every u, the law of the noisy total taken from plain sums."""
-        test = dataclasses.replace(designed(name), n=3)
-        start, sums = law_of_sum(test.score.support, test.score.null_law, 3)
-        reach = range(start - 200, start + len(sums) + 200, 7)
-        for value in reach:
-            pvalue = test.release(value + test.noise.offset).pvalue
-            exact = float(tails(start, sums, test.noise, value + test.noise.offset)[0])
-            assert pvalue == pytest.approx(exact, rel=1e-11)  # Pr[p <= p(value)] is Pr[T <= value]
-            assert pvalue is not None
-            assert exact <= pvalue * (1 + 1e-11)
-
-    def test_tests_that_are_not_private_say_so_and_release_the_decision_only(self) -> None:
-        for name in ("llr, labels", "llr, infinite", "llr, normal", "sllr, unbounded"):
-            release = designed(name).run(data(name))
-            assert (release.statistic, release.pvalue) == (None, None)
-            assert release.epsilon == math.inf
-            assert not release.private
-            assert "NOT PRIVATE" in str(release)
-
-    def test_sllr_with_a_bounded_ratio_states_its_true_epsilon(self) -> None:
-        test = designed("sllr, bounded")
-        assert test.epsilon == pytest.approx(math.log(2.5), rel=1e-12)  # (b - a)/2 with b = -a = log(5/2)
-        release = test.run(data("sllr, bounded"))
-        assert release.private
-        assert release.pvalue is not None
-
     def test_a_seeded_run_is_simulated_and_can_be_repeated(self) -> None:
         test = designed("tight, normal")
         records = data("tight, normal")
@@ -229,47 +113,8 @@ class TestRelease:
             release = test.run(records, rng=np.random.default_rng(3))
             assert release == test.release(total + noise, simulated=True)
 
-    def test_frames_are_read_by_column(self) -> None:
-        test = designed("tight, normal")
-        records = data("tight, normal")
-        frame = pd.DataFrame({"x": records, "y": 0.0})
-        one, other = (
-            test.run(*a, rng=np.random.default_rng(1), **k) for a, k in (((records,), {}), ((frame,), {"column": "x"}))
-        )
-        assert one == other
-
-
-WRONG: dict[str, Any] = {
-    "one too few": np.zeros(14),
-    "one too many": np.zeros(16),
-    "none": [],
-    "two dimensions": np.zeros((15, 2)),
-    "dates": np.zeros(15, dtype="datetime64[s]"),
-    "complex": np.zeros(15, dtype=complex),
-    "text": np.array(["0"] * 15),
-    "a text": "0" * 15,
-    "a mapping": dict.fromkeys(range(15)),
-    "a number": 15,
-    "no column": pd.DataFrame({"a": np.zeros(15), "b": np.zeros(15)}),
-}
-
 
 class TestRefusalBeforeAnyDraw:
-    @pytest.mark.parametrize("what", WRONG)
-    @pytest.mark.parametrize("seeded", [False, True])
-    def test_wrong_data_are_refused_without_touching_randomness(
-        self, what: str, seeded: bool, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(Noise, "draw", lambda *_: pytest.fail("noise was drawn"))
-        rng = np.random.default_rng(0) if seeded else None
-        with pytest.raises(InvalidData):
-            designed("tight, normal").run(WRONG[what], rng=rng)
-
-    def test_the_check_above_can_fail(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Noise, "draw", lambda *_: pytest.fail("noise was drawn"))
-        with pytest.raises(pytest.fail.Exception, match="noise was drawn"):
-            designed("tight, normal").run(np.zeros(15))
-
     def test_another_length_is_named_with_the_remedy(self) -> None:
         with pytest.raises(InvalidData, match=r"have 14 records, .* n=15. Design it with n=14, or pass exactly 15"):
             designed("tight, normal").run(np.zeros(14))
@@ -288,65 +133,24 @@ class TestRefusalBeforeAnyDraw:
             test.run(np.zeros(30))
 
 
-class TestDocuments:
-    @pytest.mark.parametrize("name", DESIGNS)
-    def test_a_test_is_restored_exactly(self, name: str) -> None:
-        test = designed(name)
-        again = PrivateTest.from_json(test.to_json())
-        assert again == test
-        assert again.to_json() == test.to_json()
-        assert (again.cutoff, again.noise, again.epsilon) == (test.cutoff, test.noise, test.epsilon)
-        assert (again.alpha, again.beta) == (test.alpha, test.beta)
-        records = data(name)
-        seeds = [np.random.default_rng(5) for _ in range(2)]
-        assert again.run(records, rng=seeds[0]) == test.run(records, rng=seeds[1])
-        assert PrivateTest.from_json(test.to_json().encode()) == test
-
-    def test_every_cut_of_the_text_is_refused(self) -> None:
-        text = designed("tight, text").to_json()
-        for length in [*range(0, 60), len(text) // 2, len(text) - 1]:
-            with pytest.raises(InvalidDocument):
-                PrivateTest.from_json(text[:length])
-
-    @pytest.mark.parametrize(
-        "text", ["", "null", "[]", "3", '"privatest/test/1"', "{}", "[" * 10**5, None, 5], ids=lambda t: repr(t)[:12]
-    )
-    def test_what_is_no_test_is_refused(self, text: Any) -> None:
-        with pytest.raises(InvalidDocument):
-            PrivateTest.from_json(text)
-
-
 TAMPERED: dict[str, Callable[[dict[str, Any]], object]] = {
-    "less noise": lambda d: d["noise"].update(width=d["noise"]["width"] - 1),
-    "noise of a larger epsilon": lambda d: d["noise"].update(epsilon="2/1"),
-    "no noise": lambda d: d.update(noise={"kind": "none"}),
-    "noise of another kind": lambda d: d.update(noise={"kind": "laplace", "scale": "1/1"}),
-    "noise unknown": lambda d: d.update(noise={"kind": "gaussian"}),
     "noise as text": lambda d: d.update(noise="tulap"),
-    "wider table": lambda d: d["score"]["table"].__setitem__(0, [10**6, 1]),
     "table beyond 64 bits": lambda d: d["score"]["table"].__setitem__(0, [2**63, 1]),
     "table of fractions": lambda d: d["score"]["table"].__setitem__(0, [0.5, 1]),
-    "epsilon negative": lambda d: d.update(epsilon=-1.0),
-    "epsilon 0": lambda d: d.update(epsilon=0),
-    "epsilon smaller": lambda d: d.update(epsilon=0.999),
     "epsilon NaN": lambda d: d.update(epsilon=math.nan),
     "epsilon infinite": lambda d: d.update(epsilon=math.inf),
     "epsilon text": lambda d: d.update(epsilon="1"),
     "epsilon true": lambda d: d.update(epsilon=True),
-    "n 0": lambda d: d.update(n=0),
     "n fraction": lambda d: d.update(n=12.0),
     "n true": lambda d: d.update(n=True),
     "n huge": lambda d: d.update(n=2**62),
-    "neighbours unknown": lambda d: d.update(neighbours="friends"),
     "neighbours missing": lambda d: d.pop("neighbours"),
     "name a number": lambda d: d.update(name=3),
-    "cutoff over 0": lambda d: d.update(cutoff="1/0"),
     "cutoff a number": lambda d: d.update(cutoff=0.5),
     "cutoff enormous": lambda d: d.update(cutoff="1e999999999"),
     "cutoff infinite": lambda d: d.update(cutoff="inf"),
     "score missing": lambda d: d.pop("score"),
     "score a list": lambda d: d.update(score=[]),
-    "another version": lambda d: d.update(format="privatest/test/99"),
     "no version": lambda d: d.pop("format"),
     "law NaN": lambda d: d["score"].update(null_law=[math.nan] * 3),
 }
@@ -354,6 +158,7 @@ TAMPERED: dict[str, Callable[[dict[str, Any]], object]] = {
 
 @pytest.mark.parametrize("name", TAMPERED)
 def test_a_tampered_document_is_refused(name: str) -> None:
+    """Besides what tests/contracts/test_release.py and test_covered.py change."""
     document = json.loads(designed("tight, text").to_json())
     assert PrivateTest.from_dict(document) == designed("tight, text")
     TAMPERED[name](document)
@@ -375,16 +180,6 @@ class TestNothingRawIsKept:
         law = np.array([0.5, 0.5])
         score = Score(LabelCells(("no", "yes")), table, Fraction(0), Fraction(1), table[:2], law, law)
         return PrivateTest("tight", score, Tulap(Fraction(1), self.mark), Fraction(self.raw, 2), 1.0, 12)
-
-    def test_no_field_of_a_release_is_the_total(self, test: PrivateTest) -> None:
-        for _ in range(20):
-            release = test.run(["yes"] * 12)
-            assert set(vars(release)) == {field.name for field in dataclasses.fields(Release)}
-            assert release.statistic is not None
-            assert abs(release.statistic - self.raw) >= 0.5
-            texts = [repr(release), str(release), repr(release.to_dict()), repr(vars(release)), repr(test)]
-            for text in texts:
-                assert str(self.raw) not in text
 
     def test_a_test_remembers_nothing_of_its_runs(self, test: PrivateTest) -> None:
         test.run(["yes"] * 12)
@@ -413,22 +208,6 @@ class TestNothingRawIsKept:
         gc.collect()
         assert [ref() for ref in alive] == [None, None]
         assert len(releases) == 2
-
-    def test_an_error_carries_no_record(self, test: PrivateTest) -> None:
-        secret = "patient-4711"
-        for records in (
-            [secret] * 11,
-            np.array([[secret]]),
-            {secret: 1},
-            secret,
-            pd.DataFrame({"a": [secret], "b": [1]}),
-        ):
-            with pytest.raises(InvalidData) as caught:
-                test.run(records)
-            error = caught.value
-            assert secret not in "".join(traceback.format_exception_only(error)) + repr(error.args) + repr(vars(error))
-            assert error.__cause__ is None
-            assert error.__context__ is None or error.__suppress_context__
 
 
 def test_odd_records_change_the_release_only_through_their_fixed_score() -> None:
@@ -472,7 +251,7 @@ def test_what_the_data_fit() -> None:
     rng = np.random.default_rng(8)
     shares = {}
     for name, mean in (("P", 0.0), ("Q", 1.0), ("middle", 0.5), ("beyond", 3.0)):
-        said = [test.run(rng.normal(mean, 1, test.n), rng=rng).fits for _ in range(60)]
+        said = [test.run(rng.normal(mean, 1, test.n), rng=rng).fits for _ in range(25)]
         shares[name] = said.count("neither") / len(said)
     assert shares["P"] <= 0.05  # 0.0005, computed
     assert shares["Q"] <= 0.05
@@ -482,19 +261,6 @@ def test_what_the_data_fit() -> None:
     assert nothing.fits == "neither"
     assert "fit neither P nor Q" in nothing.sentence
     assert "fit NEITHER" in str(nothing)
-
-
-def test_p_values_are_tails_of_the_two_laws() -> None:
-    test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=1, n=30)
-    for total in range(-50, 200, 25):
-        noisy = Fraction(total) + test.noise.offset
-        release = test.release(noisy)
-        assert release.pvalue == pytest.approx(test.null_total.cdf(noisy), rel=1e-12)
-        above = 1 - test.alternative_total.cdf(noisy - 1)
-        assert release.pvalue_alternative == pytest.approx(above, abs=1e-12)
-        low, high = test.null_total.cdf(noisy), test.null_total.sf(noisy - 1)
-        fits_null = 2 * min(low, high) >= 0.001
-        assert (release.fits in ("null", "both")) == fits_null
 
 
 def test_power_of_any_law() -> None:

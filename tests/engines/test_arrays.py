@@ -23,14 +23,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from privatest.engines import arrays, total
-from privatest.engines.arrays import CHUNK, ArrayRecords, Kernel, SequenceRecords, _number
+from privatest.engines.arrays import NUMBERS_AT_ONCE, ArrayRecords, SequenceRecords, _number
 from privatest.hypotheses import make_pair
 from privatest.scores import BoundedCells, DyadicCells, IntegerCells, LabelCells, Score, clamped_score
 from tests.engines.catalogue import HOSTILE, NUMERIC, SCORES
 
 
 @pytest.mark.parametrize("name", NUMERIC)
-@pytest.mark.parametrize("size", [0, 1, 2, CHUNK - 1, CHUNK, CHUNK + 1])
+@pytest.mark.parametrize("size", [0, 1, 2, NUMBERS_AT_ONCE - 1, NUMBERS_AT_ONCE, NUMBERS_AT_ONCE + 1])
 def test_chunks_of_every_size(name: str, size: int) -> None:
     score = SCORES[name].score
     numbers = np.array([*SCORES[name].numbers, math.nan, 1e300])
@@ -143,51 +143,25 @@ def edges_of(score: Score) -> np.ndarray[Any, Any]:
     return np.sort(np.append(cells.edges, support))
 
 
-LOOKED_UP = [name for name in KERNELS if "bounded" not in name]
-
-
 @pytest.mark.parametrize("name", KERNELS)
-def test_kernels_are_the_table_on_many_numbers(name: str) -> None:
+def test_totals_are_sums_of_the_table_on_many_numbers(name: str) -> None:
     score = KERNELS[name]
     rng = np.random.default_rng(7)
-    kernel = Kernel(score)
     values = bulk(score, rng, 100_000)
-    for start in range(0, len(values), CHUNK):
-        chunk = values[start : start + CHUNK]
-        assert kernel.total(chunk) == plain(score, chunk)
     assert total(score, values) == plain(score, values)
     np.testing.assert_array_equal(ArrayRecords(values).series(score), score.of_numbers(values))
 
 
-@pytest.mark.parametrize("name", LOOKED_UP)
-def test_records_that_make_sense_are_looked_up(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And a chunk with a record that makes none is scored by the cells."""
-    score = KERNELS[name]
-    edges = edges_of(score)[:2] if isinstance(score.cells, LabelCells) else edges_of(score)
-    values = np.repeat([edges[0], edges[len(edges) // 2]], 50)
-    if isinstance(score.cells, IntegerCells | LabelCells):
-        values = np.floor(values)
-    expected = plain(score, values)
-    kernel = Kernel(score)
-    general = []
-    monkeypatch.setattr(type(score.cells), "index", lambda _, chunk: general.append(1) or np.zeros(len(chunk), int))
-    assert kernel.total(values) == expected
-    assert not general
-    kernel.total(np.append(values, math.nan))
-    assert general
-
-
 @pytest.mark.parametrize("name", KERNELS)
-def test_kernels_are_the_table_on_adversarial_numbers_one_by_one(name: str) -> None:
+def test_totals_are_sums_of_the_table_on_adversarial_numbers_one_by_one(name: str) -> None:
     """Alone, in pairs and all together: a chunk that overflows on the way takes another path."""
     score = KERNELS[name]
     rng = np.random.default_rng(8)
-    kernel = Kernel(score)
     values = adversarial(score, rng)
     table = score.table[score.cells.index(values)]
     for index in rng.choice(len(values), 1000):
-        assert kernel.total(values[index : index + 1]) == table[index], values[index]
-    assert kernel.total(values[: CHUNK // 2]) == int(table[: CHUNK // 2].sum())
+        assert total(score, values[index : index + 1]) == table[index], values[index]
+    assert total(score, values[:100]) == int(table[:100].sum())
     moderate = values[np.abs(values) < 1e290]
     assert total(score, moderate) == plain(score, moderate)
     assert total(score, values) == plain(score, values)

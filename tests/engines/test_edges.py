@@ -1,4 +1,4 @@
-"""Kernels, units and keys at their edges: by hand and by plain lists, one step on each side."""
+"""Scores, units and keys at their edges: by hand and by plain lists, one step on each side."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from privatest import engines
-from privatest.engines import arrays as kernels
+from privatest.engines.arrays import ArrayRecords
 from privatest.engines.keys import Coder, keys_of_array, keys_of_objects, ranks
 from privatest.engines.records import block_ends
 from privatest.engines.units import _counted, _UnitSums, check_ends
@@ -35,9 +35,9 @@ FAR = [-6e15, -4.6e15, -(2.0**52) - 1, -(2.0**53), -9e15, -1e16, -1e300, 6e15, 2
 @pytest.mark.parametrize("x", [*range(-2, 12), 0.5, 9.5, -0.5, *FAR], ids=repr)
 def test_every_number_by_itself(score: Score, x: float) -> None:
     one = np.array([float(x)])
-    expected = int(score.table[score.cells.index(one)[0]])
-    assert kernels.Kernel(score).total(one) == expected
-    assert kernels.Kernel(score).scores(one).tolist() == [expected]
+    expected = int(score.table[min(max(math.floor(x), 0), 9)])
+    assert ArrayRecords(one).total(score) == expected
+    assert ArrayRecords(one).series(score).tolist() == [expected]
 
 
 @pytest.mark.parametrize("low", [-math.inf, -1.0])
@@ -51,7 +51,7 @@ def test_the_ends_of_a_support_and_an_ulp_beyond(kind: str, low: float, high: fl
     for x in (-1.0, np.nextafter(-1.0, -2), 9.5, np.nextafter(9.5, 10), math.inf, -math.inf, math.nan, 4.0):
         numbers = np.array([4.0, x, 4.0])
         expected = sum(score.table[cells.index(numbers)].tolist())
-        assert kernels.Kernel(score).total(numbers) == expected
+        assert ArrayRecords(numbers).total(score) == expected
         inside = low <= x <= high and math.isfinite(x)
         assert (int(score.table[cells.index(numbers)[1]]) == 7) >= (not inside)
 

@@ -73,8 +73,8 @@ def test_every_record_gets_the_score_of_its_cell(name: str, units: int | None) -
 @pytest.mark.parametrize("name", ["line", "heavy", "labels"])
 def test_long_series_go_through_threads_and_chunks_unharmed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "FEW", 1000)
-    monkeypatch.setattr(arrays, "CHUNK", 333)
-    monkeypatch.setattr(columns, "CHUNK", 333)
+    monkeypatch.setattr(arrays.ArrayRecords, "chunk", 333)
+    monkeypatch.setattr(arrays.SequenceRecords, "chunk", 333)
     score, values = score_of(name), numbers(name, 10_007)
     np.testing.assert_array_equal(scores_of_each(open_source(values), score), score.of_numbers(values))
     np.testing.assert_array_equal(

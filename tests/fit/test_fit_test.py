@@ -261,27 +261,6 @@ def measured(test: FitTest, p: Floats, rng: np.random.Generator, runs: int) -> t
     return rejected[0], 1 - rejected[1]
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("method", ["auto", "grains"])
-def test_measured_error_rates_of_whole_runs(method: str) -> None:
-    p = np.array([0.5, 0.25, 0.15, 0.1])
-    test = design_fit(SKEWED, distance=0.3, epsilon=1, n=60, method=method)
-    rng = np.random.default_rng(8)
-    runs = 400
-    rejected = sum(
-        test.run(rng.choice(list(SKEWED), p=p, size=60), rng=rng).decision == "alternative" for _ in range(runs)
-    )
-    assert rejected / runs == pytest.approx(test.alpha, abs=6 * np.sqrt(test.alpha / runs))
-
-
-def test_a_column_of_a_frame_and_of_a_file(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"answer": ["a", "b"] * 40, "other": range(80)})
-    frame.to_csv(tmp_path / "answers.csv", index=False)
-    for source in (frame, str(tmp_path / "answers.csv")):
-        found = goodness_of_fit(source, {"a": 0.5, "b": 0.5}, distance=0.4, epsilon=1, column="answer")
-        assert (found.n, found.private) == (80, True)
-
-
 def test_a_column_of_a_table_is_tested_and_charged(tmp_path: Path) -> None:
     table = pd.DataFrame({"answer": ["yes", "no"] * 40, "other": ["no", "no"] * 40})
     asked = {"distance": 0.3, "epsilon": 1, "column": "answer"}
@@ -338,10 +317,3 @@ def test_a_small_p_value_beside_null_is_explained() -> None:
     assert "above the test's level" in found.sentence
     plain = pt.design_fit([0.25] * 4, distance=0.3, epsilon=1, n=2000, alpha=0.05)
     assert "above the test's level" not in replace(plain.release(str(plain.cutoff)), design=plain).sentence
-
-
-def test_a_test_no_better_than_a_coin_is_refused_before_the_charge() -> None:
-    with pytest.raises(Infeasible, match="coin that ignores the data"):
-        pt.decide([0, 1, 1], "bernoulli(0.5)", "bernoulli(0.5005)", epsilon=0.1)
-    weak = pt.design("bernoulli(0.5)", "bernoulli(0.52)", epsilon=0.1, n=10)
-    assert "hardly better than a coin" in str(weak)

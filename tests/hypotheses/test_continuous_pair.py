@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -50,13 +49,6 @@ def test_normal_shift(m: float) -> None:
     assert close(pair.kl, m * m / 2)
     assert close(pair.kl_reverse, m * m / 2)
     assert pair.ratio_range == (-math.inf, math.inf)
-
-
-def test_normal_shift_has_the_numbers_of_the_issue() -> None:
-    pair = make_pair(stats.norm(0, 1), stats.norm(1, 1))
-    assert close(pair.total_variation, 0.38292492254802624)
-    assert close(pair.hellinger_squared, 0.11750309741540454)
-    assert close(pair.hockey_stick(0.5), 0.23842170813487656)
 
 
 @pytest.mark.parametrize(("m", "relative"), [(0.1, 1e-12), (1e-3, 1e-11), (1e-6, 1e-9)])
@@ -176,13 +168,6 @@ def test_uniforms_that_overlap() -> None:
     assert pair.regions_below(0.0) == [(1.0, 1.5)]
     assert pair.support == (0.0, 1.5)
     np.testing.assert_array_equal(pair.ratio([0.25, 0.75, 1.25, 2.0, np.nan]), [np.inf, 0, -np.inf, np.nan, np.nan])
-
-
-def test_disjoint_supports() -> None:
-    pair = continuous("uniform(0, 1)", "uniform(1, 2)")
-    assert close(pair.total_variation, 1)
-    assert close(pair.hellinger_squared, 1)
-    assert close(pair.hockey_stick(3.0), 1)
 
 
 def test_cauchy_against_normal_by_mpmath() -> None:
@@ -313,18 +298,6 @@ def test_regions_are_exact_to_neighbouring_floats() -> None:
     assert lo == pytest.approx(-c, rel=1e-14)
 
 
-def test_landmarks_are_sorted_finite_and_include_ends_and_extrema() -> None:
-    pair = continuous("uniform(0, 1)", "uniform(0.5, 1.5)")
-    assert {0.0, 0.5, 1.0, 1.5} <= set(pair.landmarks)
-    pair = continuous("cauchy(0, 1)", "normal(0, 1)")
-    marks = pair.landmarks
-    assert np.all(np.diff(marks) > 0)
-    assert np.all(np.isfinite(marks))
-    assert 200 < marks.size < 10_000
-    assert np.min(np.abs(marks - 1)) < 1e-7  # the ratio's minimum
-    assert marks[-1] > 1e15  # Cauchy's 1e-16 quantile
-
-
 def test_records_far_beyond_every_landmark_keep_the_sign_of_the_ratio() -> None:
     pair = continuous("normal(0, 1)", "normal(1, 1)")
     far = pair.ratio([-1e300, -1e17, -1e9, 1e9, 1e17, 1e300])
@@ -332,12 +305,6 @@ def test_records_far_beyond_every_landmark_keep_the_sign_of_the_ratio() -> None:
     assert np.all(far[3:] < -30)
     assert np.isnan(pair.ratio([np.inf, -np.inf, np.nan])).all()
     assert np.isnan(pair.ratio(["a"])).all()
-
-
-def test_a_pair_survives_pickling() -> None:
-    pair = continuous("normal(0, 1)", "cauchy(0, 1)")
-    again = pickle.loads(pickle.dumps(pair))
-    assert again.total_variation == pair.total_variation
 
 
 SMOOTH: dict[str, Callable[[float, float], str]] = {

@@ -6,7 +6,6 @@ Distributions on the integers and their atoms.
 from __future__ import annotations
 
 import math
-import pickle
 from typing import Any
 
 import mpmath as mp
@@ -117,16 +116,6 @@ def test_distinct_integers_are_those_of_numpy(size: int) -> None:
         assert found.dtype == np.int64
         assert found.tolist() == np.unique(values).tolist()
         assert np.array_equal(values, before)
-
-
-@pytest.mark.parametrize(
-    "text", ["poisson(3)", "binomial(20, 0.3)", "bernoulli(0.3)", "geometric(0.1)", "negative_binomial(3, 0.4)"]
-)
-def test_what_a_text_names_is_not_searched_for_its_edges_before_they_are_asked_for(text: str) -> None:
-    made = as_distribution(text)
-    assert "edges" not in vars(made)
-    assert isinstance(made, WholeNumbers)
-    assert len(made.edges) > 1
 
 
 @pytest.mark.parametrize("rate", ["1e-300", "0.001", "0.5"])
@@ -282,20 +271,6 @@ def test_a_level_at_an_atom_does_not_count_it() -> None:
     assert pair.above(top) == (0.0, 0.0)
     assert pair.hockey_stick(top) == 0.0
     assert pair.above(top * (1 - 1e-9)) == (0.5, 0.25)
-
-
-def test_a_pair_survives_pickling() -> None:
-    pair = discrete("poisson(3)", "poisson(4)")
-    again = pickle.loads(pickle.dumps(pair))
-    assert again.total_variation == pair.total_variation
-    assert np.array_equal(again.ratios, pair.ratios)
-
-
-def test_thousand_labels() -> None:
-    rng = np.random.default_rng(2)
-    p, q = rng.dirichlet(np.full(1000, 0.1)), rng.dirichlet(np.full(1000, 0.1))
-    pair = discrete(p, q)
-    assert close(pair.total_variation, math.fsum(np.abs(p - q).tolist()) / 2)
 
 
 masses = st.lists(st.floats(0, 1), min_size=2, max_size=8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -220,13 +219,6 @@ def test_a_log_density_that_scipy_loses_is_kept() -> None:
     law: Any = as_distribution("laplace(0, 1)")
     assert law.logpdf(5000.0) == pytest.approx(-5000 - math.log(2), rel=1e-15)
     assert make_pair("pareto(2)", "pareto(2.5)").ratio_range[1] == math.inf  # log x/2 grows for ever
-
-
-def test_frozen_laws_survive_pickling() -> None:
-    for text in ("normal(0, 1)", "binomial(5, 0.3)"):
-        law: Any = as_distribution(text)
-        again = pickle.loads(pickle.dumps(law))
-        assert np.array_equal(again.cdf([0.0, 1.0, 2.0]), law.cdf([0.0, 1.0, 2.0]))
 
 
 @pytest.mark.parametrize(("cut", "share"), [(0.0, 0.5), (5.3, 0.6), (-2.0, 0.01)])

@@ -51,20 +51,3 @@ def test_a_kept_question_has_the_answers_of_a_new_one(settings: dict[str, Any]) 
     for epsilon, words in ((1, {"n": 11}), (0.5, {"n": 20}), (1, {"n": 20, "test": "ncllr"}), (1, {"n": 20})):
         pt.design(*laws, epsilon=epsilon, **words)
     assert pt.design(*laws, epsilon=1, n=20, **settings) == alone
-
-
-def test_a_kept_question_has_the_sizes_of_a_new_one() -> None:
-    laws, found = ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2]), []
-    for _ in range(2):
-        _question.cache_clear()
-        for epsilon in (0.5, 1):
-            pt.design(*laws, epsilon=epsilon, n=20)
-        found.append((pt.sample_size(*laws, epsilon=1), pt.lower_bound(*laws, epsilon=1)))
-        assert (pt.sample_size(*laws, epsilon=1), pt.lower_bound(*laws, epsilon=1)) == found[-1]
-    assert found[0] == found[1]
-
-
-def test_a_refusal_is_said_each_time() -> None:
-    for _ in range(2):
-        with pytest.raises(pt.errors.NothingToTest, match="same distribution"):
-            make_hypotheses("normal(0, 1)", "normal(0, 1)")

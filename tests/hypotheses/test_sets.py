@@ -11,10 +11,8 @@ import pytest
 from privatest.errors import InvalidDistribution, NothingToTest
 from privatest.hypotheses.families import FAMILIES
 from privatest.hypotheses.parse import (
-    any_of,
     as_distribution,
     as_hypothesis,
-    contaminated,
     make_hypotheses,
     near,
     parse,
@@ -110,16 +108,6 @@ def test_boxes_without_an_end_bound_members_far_out(text: str) -> None:
         assert np.all(cdf <= upper + 1e-12), values
 
 
-def test_halves_cover_the_box() -> None:
-    box = as_hypothesis("normal(mean in [-1, 1], sd in [0.5, 2])")
-    assert isinstance(box, Box)
-    for which in box.free:
-        first, second = box.halves(which)
-        assert first.high[which] == second.low[which]
-        assert first.low == box.low
-        assert second.high == box.high
-
-
 @pytest.mark.parametrize("kind", ["near", "contaminated"])
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
 def test_no_spoiled_law_is_lower_than_the_worst(kind: str, share: float) -> None:
@@ -164,13 +152,6 @@ def test_sets_are_written_and_read(text: str, words: str) -> None:
     found = as_hypothesis(text)
     assert (repr(found), found.spec) == (words, words)
     assert as_hypothesis(words).spec == words
-
-
-def test_functions_and_text_make_the_same() -> None:
-    assert near("normal(0, 1)", 0.02).spec == "near(normal(0, 1), 0.02)"
-    assert contaminated("normal(0, 1)", 0.02).spec == "contaminated(normal(0, 1), 0.02)"
-    assert any_of("normal(0, 1)", "normal(1, 1)").spec == "any_of(normal(0, 1), normal(1, 1))"
-    assert near([0.2, 0.8], 0.1).describe().startswith("near(")
 
 
 @pytest.mark.parametrize(
@@ -226,10 +207,6 @@ def test_the_hardest_members_are_found(null: str, alternative: str, members: tup
     asked = make_hypotheses(null, alternative)
     assert not asked.simple
     assert (asked.pair.null.describe(), asked.pair.alternative.describe()) == members
-
-
-def test_one_distribution_on_each_side_is_simple() -> None:
-    assert make_hypotheses("normal(0, 1)", "normal(1, 1)").simple
 
 
 @pytest.mark.parametrize(

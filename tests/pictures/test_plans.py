@@ -89,12 +89,6 @@ def test_a_curve_of_large_sizes_or_a_fixed_level_says_where_enough_is() -> None:
     assert f"\u03b2 at most 0.2 from n = {enough} on" in artists.legend(level.plot())
 
 
-def test_power_curve_of_one_size() -> None:
-    axes = pt.power_curve("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, n=[10]).plot()
-    axes.figure.canvas.draw()
-    assert axes.get_xlim() == (5, 15)
-
-
 @pytest.mark.parametrize("name", ["zero", pytest.param("labels", marks=pytest.mark.exhaustive)])
 def test_comparison_draws_every_row(name: str) -> None:
     null, alternative, epsilon = PAIRS[name]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.patches import StepPatch
 
 import privatest as pt
 from privatest import pictures
@@ -56,15 +55,6 @@ def test_noisy_sums_are_bars_of_their_blocks() -> None:
     assert [height for _, _, height in bars] == list(SUMS)
     assert [left for left, _, _ in bars] == [4 + 40 * j for j in range(6)]
     assert {width for _, width, _ in bars} == {40}
-
-
-def test_very_many_sums_are_one_outline() -> None:
-    sums = tuple(float(x) for x in np.random.default_rng(1).normal(0, 1, 5000))
-    axes = pt.ChangePoint(13, 5, 0.1, None, 0.5, "blocks", 10_001, block=2, sums=sums).plot()
-    axes.figure.canvas.draw()
-    drawn = sum(patch.get_data().values for patch in axes.patches if isinstance(patch, StepPatch))
-    assert list(drawn) == list(sums)
-    assert not axes.containers
 
 
 def test_a_real_detection_draws_its_sums() -> None:
@@ -127,14 +117,6 @@ def test_a_real_monitor_draws_what_it_released() -> None:
     assert bits.plot().get_ylabel() == f"bit of {bits.block} records"
 
 
-def test_an_unknown_alternative_draws_too() -> None:
-    plan = pt.design_change({"a": 0.5, "b": 0.5}, distance=0.4, epsilon=2)
-    axes = plan.plot()
-    axes.figure.canvas.draw()
-    found = plan.run(["a", "b"] * (plan.accuracy * 2), rng=np.random.default_rng(0))
-    found.plot().figure.canvas.draw()
-
-
 @pytest.mark.parametrize("simulated", [False, True])
 def test_an_alarm_by_itself(simulated: bool) -> None:
     axes = pt.Alarm(510, 30, 560, simulated=simulated).plot()
@@ -163,15 +145,6 @@ def test_the_walk_starts_at_nothing_and_ends_at_the_verdict() -> None:
         assert walk.get_xdata()[-1] == verdict.seen
         assert f"verdict after {verdict.seen}" in found
         assert "SIMULATED" in axes.get_title(loc="left")
-
-
-def test_long_walks_show_the_newest_blocks() -> None:
-    plan = small_plan(Fraction(1), (3, 2), Boundaries(-2500, 2500))
-    run = Sequential.of(plan, rng=np.random.default_rng(1))
-    run.update([0, 1] * 300)
-    walk = lines(run.plot())["log e-value after each block"]
-    assert len(walk.get_xdata()) == 256
-    assert walk.get_xdata()[-1] == plan.records(run._progress.blocks)
 
 
 def test_how_long_it_takes() -> None:

@@ -11,7 +11,7 @@ import pytest
 import privatest as pt
 from privatest.errors import InvalidInput
 from privatest.power import comparison
-from privatest.power.comparison import ASKED, STRONGER, WEAKER, _digits, compare_notions
+from privatest.power.comparison import ASKED, STRONGER, WEAKER, compare_notions
 from privatest.privacy import Notion, as_notion
 
 COINS = "bernoulli(0.4)", "bernoulli(0.6)"
@@ -59,12 +59,6 @@ def test_other_domains_have_bounds_only(monkeypatch: pytest.MonkeyPatch) -> None
         assert [row.optimum is None for row in found] == [isinstance(pair[0], str)] * len(found.rows)
 
 
-def test_rounding_goes_to_the_stated_side() -> None:
-    for value in (0.123456, 7.00049, 1e-7, 31.41592):
-        assert _digits(value, up=False) <= Fraction(repr(value)) <= _digits(value, up=True)
-    assert _digits(0.5, up=True) == _digits(0.5 + 1e-12, up=True) == Fraction(1, 2)
-
-
 def test_refusals() -> None:
     with pytest.raises(InvalidInput, match="both given"):
         compare_notions(*COINS, epsilon=1, privacy="gdp(1)")
@@ -77,13 +71,6 @@ def test_refusals() -> None:
             compare_notions(*COINS, epsilon=1, delta=odd)  # type: ignore[arg-type]
         with pytest.raises(InvalidInput, match=r"^order="):
             compare_notions(*COINS, epsilon=1, order=odd)  # type: ignore[arg-type]
-
-
-def test_drawn() -> None:
-    pytest.importorskip("matplotlib")
-    found = compare_notions(*COINS, privacy="tv(0.1)")
-    axes = found.plot()
-    assert [tick.get_text() for tick in axes.get_yticklabels()] == [row.privacy for row in found]
 
 
 def test_losses_that_hide_nothing() -> None:

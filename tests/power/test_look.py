@@ -66,17 +66,6 @@ def test_at_most_twenty_texts_are_shown_and_all_are_counted() -> None:
     assert len(look.unknown[0].text) == 60
 
 
-def test_labels_that_differ_in_case_have_no_hint() -> None:
-    look = pt.check(["A", "b"], {"a": 0.5, "A": 0.5}, {"a": 0.4, "A": 0.6})
-    assert look.unknown == (Unknown("b", 1),)
-
-
-def test_numbers_where_labels_are_numbers() -> None:
-    look = pt.check(np.array([0, 1, 1, 3, 3]), [0.3, 0.7], [0.7, 0.3])
-    assert counts(look) == {"records": 5, "unknown_labels": 2}
-    assert look.unknown == (Unknown("3.0", 2),)
-
-
 def test_a_decimal_comma_is_told_and_read() -> None:
     lines = ["0,5", "1,5", "x", "0.5"]
     look = pt.check(pt.read_lines(lines), *NORMAL)
@@ -150,7 +139,3 @@ def test_it_costs_nothing_and_is_written_nowhere(tmp_path: Path, monkeypatch: py
     for word in ("ledger", "dataset", "request", "report"):
         with pytest.raises(TypeError, match=word):
             pt.check("a.csv", *NORMAL, column="x", **{word: "w"})
-
-
-def test_no_records_are_no_records() -> None:
-    assert counts(pt.check([], *NORMAL)) == {}

@@ -31,7 +31,7 @@ def test_binary_pairs_need_at_most_one_record_more(optimality, show) -> None:  #
 
 
 def test_ternary_pairs_need_at_most_a_tenth_or_two_records_more(optimality, show) -> None:  # type: ignore[no-untyped-def]
-    found = optimality.cases([optimality.TERNARY[i] for i in (0, 3, 6, 7)], (0.5, 1, 3))
+    found = optimality.cases([optimality.TERNARY[i] for i in (0, 6)], (0.5, 3))
     worst = max(found, key=lambda case: case.ratio)
     loosest = min(case.bound / case.best for case in found)
     show(f"ternary: largest n over the optimum {worst.ratio:.3f} at {worst}; bound over optimum at least {loosest:.3f}")
@@ -39,6 +39,7 @@ def test_ternary_pairs_need_at_most_a_tenth_or_two_records_more(optimality, show
     assert all(case.bound <= case.best for case in found)
 
 
+@pytest.mark.exhaustive
 def test_the_search_for_a_larger_class_that_is_beaten_finds_none_and_would_find_one(
     optimality, show, monkeypatch
 ) -> None:  # type: ignore[no-untyped-def]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.decision.worst_case import _quick_error, settled_case, sides_of
+from privatest.decision.worst_case import sides_of
 from privatest.errors import InvalidInput, NothingToTest
 from privatest.hypotheses.parse import as_distribution, as_hypothesis, make_hypotheses
 from privatest.hypotheses.sets import Box
 from privatest.laws import NoisyTotal
-from privatest.privacy import Pure, canonical_noise
-from privatest.scores import clamped_score
 from privatest.scores.score_law import score_law
 
 SHIFTS = pt.any_of("normal(mean<=-0.4, sd=1)", "normal(mean>=0.4, sd=1)")
@@ -180,35 +177,6 @@ def test_a_one_sided_set_is_decided_by_its_ends(
     simple = pt.design(*ends, epsilon=1.1, n=n)
     assert test.worst_members == tuple(ends)
     assert (test.alpha, test.beta) == pytest.approx((simple.alpha, simple.beta), abs=1e-9)
-
-
-def test_where_no_end_decides_members_are_looked_for() -> None:
-    """Far members of a location family with heavy tails look like neither: the ends are not the worst."""
-    for sets, settled in {
-        ("student_t(5, loc<=0)", "student_t(5, loc>=0.7)"): False,
-        (pt.near("normal(0, 1)", 0.02), pt.near("normal(1, 1)", 0.02)): True,
-    }.items():
-        hypotheses = make_hypotheses(*sets)
-        sides = sides_of(hypotheses)
-        case = settled_case(hypotheses, sides, clamped_score(sides.pair, (-1, 1)))
-        assert (case is not None) == settled
-
-
-@pytest.mark.parametrize("privacy", ["epsilon", "zcdp(0.1)", "gdp(1)", "tv(0.1)"])
-def test_quick_errors_are_those_of_the_noisy_total(privacy: str) -> None:
-    notion = Pure(Fraction(1)) if privacy == "epsilon" else pt.as_notion(privacy)
-    noise = canonical_noise(notion, Fraction(50))
-    rng = np.random.default_rng(0)
-    for n in (1, 5, 56, 300):
-        support = np.unique(rng.integers(-20, 30, 12))
-        law = rng.dirichlet(np.ones(len(support)))
-        total = NoisyTotal(support, law, n, noise)
-        for cutoff in (Fraction(0), Fraction(7, 2), Fraction(-31, 3), Fraction(n * 5)):
-            for upper in (False, True):
-                start = int(support[0])
-                error = _quick_error(support - start, n, noise, cutoff - n * start, upper=upper)
-                exact = total.sf(cutoff) if upper else total.cdf(cutoff)
-                assert error(law) == pytest.approx(exact, abs=1e-10)
 
 
 def test_sets_of_whole_parameters() -> None:

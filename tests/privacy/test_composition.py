@@ -40,10 +40,6 @@ def test_a_pure_answer_besides_costs_what_it_converts_to(notion: Notion) -> None
     assert together(notion, 0) == notion
 
 
-def test_epsilons_add_up_as_numbers() -> None:
-    assert together(Fraction(1, 3), Fraction(1, 6)) == Fraction(1, 2)
-
-
 def test_what_follows_and_what_does_not() -> None:
     assert converted(Pure(1), Zcdp(9)) == Zcdp(0.5)
     assert converted(Gdp(1), Zcdp(9)) == Zcdp(0.5)

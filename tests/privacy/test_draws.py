@@ -114,14 +114,6 @@ def test_uniform_below_rejects_the_incomplete_stretch(monkeypatch: pytest.Monkey
     assert _below(n, 4, Scripted(iter(()))).tolist() == [5, 1, 999, 7]
 
 
-@pytest.mark.parametrize("n", [1, 2, 4, 1 << 20])
-def test_uniform_below_a_power_of_two_keeps_the_last_bits(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also below 1, where there is one number only."""
-    words = [0, 1, 5, (1 << 64) - 1]
-    monkeypatch.setattr(draws, "_words", lambda *_: np.array(words, dtype=np.uint64))
-    assert _below(n, 4, Scripted(iter(()))).tolist() == [word % n for word in words]
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize(("epsilon", "width"), [(Fraction(1), 1), (Fraction(1, 3), 12), (Fraction(2), 7)])
 def test_many_draws_follow_the_law(epsilon: Fraction, width: int) -> None:

@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from privatest.privacy import Laplace, Logistic, Noise, NoNoise, Tulap
+from privatest.privacy import Laplace, Logistic, Noise, Tulap
 from tests.privacy import reference
 
 every_noise = pytest.mark.parametrize("noise", reference.NOISES, ids=reference.name)
@@ -152,22 +152,3 @@ def test_literal_decisions(shift: int) -> None:
         assert relative_error(Logistic(scale).sf(-shift), sigmoid) < 1e-14
         laplace = mpmath.exp(z) / 2 if z < 0 else 1 - mpmath.exp(-z) / 2
         assert relative_error(Laplace(scale).sf(-shift), laplace) < 1e-14
-
-
-def test_no_noise_is_a_point_mass() -> None:
-    noise = NoNoise()
-    np.testing.assert_array_equal(noise.pmf([-1, 0, 0.5, np.nan]), [0, 1, 0, np.nan])
-    np.testing.assert_array_equal(noise.cdf([-1e-300, 0, 1, -np.inf, np.inf]), [0, 1, 1, 0, 1])
-    np.testing.assert_array_equal(noise.sf([-1e-300, 0, 1, -np.inf, np.inf]), [1, 0, 0, 1, 0])
-    np.testing.assert_array_equal(noise.logcdf([-1, 0]), [-np.inf, 0])
-    np.testing.assert_array_equal(noise.characteristic([0.0, 1.0, 50.0]), 1)
-    assert noise.variance == 0
-    assert noise.draw() == 0
-    assert noise.decay_rate == math.inf
-
-
-def test_the_law_that_is_flat_says_over_how_many_values() -> None:
-    for noise in (Laplace, Logistic, Tulap):
-        plateau = noise.for_width(Fraction(1, 2), Fraction(7), Fraction(1)).plateau
-        assert plateau == (7 if noise is Tulap else 0)
-    assert NoNoise().plateau == 0

@@ -259,11 +259,6 @@ def test_other_texts_are_refused(text: object) -> None:
         as_notion(text)
 
 
-def test_a_misspelt_notion_is_guessed() -> None:
-    with pytest.raises(InvalidInput, match="Did you mean 'zcdp'"):
-        as_notion("zcpd(0.5)")
-
-
 def test_one_of_epsilon_and_privacy() -> None:
     assert make_notion(1, None) == pure(1)
     assert make_notion(None, "gdp(1)") == gdp(1)

@@ -10,7 +10,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from privatest.errors import InvalidInput
 from privatest.privacy import Laplace, Logistic, Noise, NoNoise, Tulap
 from tests.privacy import reference
 
@@ -73,10 +72,3 @@ def test_the_equality_is_particular_to_tulap(noise: Noise) -> None:
     bound = np.minimum(lower_rule, upper_rule)
     assert np.all(noise.cdf(x + 4) <= bound * (1 + 1e-14))
     assert np.max(1 - noise.cdf(x + 4) / bound) > 0.01
-
-
-@pytest.mark.parametrize("shift", [0.5, "1", None, np.float64(1)])
-def test_shift_must_be_an_integer(shift: object) -> None:
-    with pytest.raises(InvalidInput, match="shift="):
-        Tulap(Fraction(1), 2).privacy_loss(shift)  # type: ignore[arg-type]
-    assert Tulap(Fraction(1), 2).privacy_loss(np.int64(2)) == 1.0  # type: ignore[arg-type]

@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privatest.errors import InvalidDocument
-from privatest.privacy import Stair, Tulap, noise_from_dict, seeded_source
+from privatest.privacy import Stair, Tulap, seeded_source
 from privatest.privacy.randomness import two_sided_geometric
 
 NOISES = [Stair(Fraction(1, 2), 3), Stair(Fraction(1), 1), Stair(Fraction(3), 64), Stair(Fraction(1, 10), 7)]
@@ -57,10 +56,3 @@ def test_the_level_says_null_exactly_where_the_noisy_total_exceeds_the_cutoff() 
         assert (noise.level(Fraction(noisy), cutoff) >= 1) == (noisy > cutoff)
         # All that it tells of a total is in which stretch of four it lies, and the noise.
         assert noise.level(Fraction(noisy + 4), cutoff) == noise.level(Fraction(noisy), cutoff) + 1
-
-
-def test_documents() -> None:
-    for noise in NOISES:
-        assert noise_from_dict(noise.to_dict()) == noise
-    with pytest.raises(InvalidDocument, match="width"):
-        noise_from_dict({"kind": "stair", "epsilon": "1/1"})

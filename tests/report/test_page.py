@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import shlex
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -286,13 +284,6 @@ def test_only_designs_and_releases_get_in() -> None:
         report.render(question=asked, design=test, result=test.run([0] * 5), kind="plan")
 
 
-def test_a_question_alone_makes_a_page() -> None:
-    page = pages.read(report.render(question={"null": "normal(0, 1)", "epsilon": 1}, kind="fit"))
-    assert "No design was given" in page.text
-    page = pages.read(report.render(question={}))
-    assert "no guarantee to state" in page.text
-
-
 TWO = pt.any_of("normal(mean<=-1, sd=1)", "normal(mean>=1, sd=1)")
 
 
@@ -331,17 +322,6 @@ def test_a_report_of_a_two_sided_test_has_both_thresholds() -> None:
     namespace: dict[str, Any] = {}
     exec(page.of("pre")[0].text.rpartition("\n")[0], namespace)
     assert namespace["test"] == test, "asked again, it is the same test"
-
-
-def test_a_set_that_is_none_is_refused_without_its_value() -> None:
-    with pytest.raises(InvalidInput, match=r"question\['null'\] of type list is no distribution, and no set of them"):
-        report.render(question={"null": [3.25, 4.5], "epsilon": 1}, kind="plan")
-
-
-def test_the_date_is_given_in_utc() -> None:
-    text = report.render(question={}, date=datetime(2031, 5, 6, 7, 8, tzinfo=UTC))
-    assert "2031-05-06 07:08 UTC" in text
-    assert re.search(r"on 20\d\d-\d\d-\d\d", report.render(question={}))
 
 
 ASKED = {"null": "bernoulli(0.3)", "epsilon": 1}

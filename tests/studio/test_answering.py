@@ -126,24 +126,9 @@ def test_a_body_that_is_no_json_is_bad_input(studio: Any, content: bytes) -> Non
     assert set(answer.json()) == {"error"}
 
 
-def test_infinities_become_text() -> None:
-    assert plain_number({"a": [math.inf, -math.inf, math.nan, 1.5], "b": (1, "x", None)}) == {
-        "a": ["inf", "-inf", None, 1.5],
-        "b": [1, "x", None],
-    }
-
-
-def test_a_table_over_whole_numbers_is_one_over_integers() -> None:
-    assert law_of({"0": 0.5, "-3": 0.5}) == {0: 0.5, -3: 0.5}
-    for labels in (["0", "a"], ["01", "1"], ["1.0", "2"], ["--1", "2"], [" 1", "2"], ["", "1"], ["²", "1"]):
-        table = dict.fromkeys(labels, 0.5)
-        assert law_of(table) == table
-
-
 CASES: list[tuple[str, str, float, int]] = [
     ("bernoulli(0.4)", "bernoulli(0.6)", 1.0, 12),
     ("normal(0, 1)", "normal(1, 1)", 0.5, 400),
-    ("bernoulli(0.4)", "bernoulli(0.41)", 0.01, 300),  # wide noise
     ("normal(0, 1)", "normal(0.01, 1)", 0.5, 100_000),  # wide sums
     ("bernoulli(0.3)", "bernoulli(0.7)", 0.5, 10**8),  # far apart: exact probabilities
 ]
@@ -179,8 +164,6 @@ def edge(test: Any, found: dict[str, Any], index: int) -> Fraction:
 
 SETS: list[tuple[str, str, tuple[str, str]]] = [
     ("normal(mean<=0, sd=1)", "normal(mean>=1, sd=1)", ("normal(0, 1)", "normal(1, 1)")),
-    ("near(poisson(2), 0.02)", "contaminated(poisson(9), 0.02)", ("poisson(2)", "poisson(9)")),
-    ("median(5)", "median_above(5, share=0.7)", ("share_above(5, 0.5)", "share_above(5, 0.7)")),
     ("bernoulli(0.4)", "any_of(bernoulli(p<=0.1), bernoulli(p>=0.8))", ("bernoulli(0.4)", "bernoulli(0.1)")),
 ]
 
@@ -204,26 +187,6 @@ def test_every_planning_question_takes_sets(studio: Any, P: str, Q: str, members
     assert theory[0]["value"] == pytest.approx(pt.sample_complexity(*members, epsilon=1).value, rel=1e-12)
     assert studio.post("/api/power", **asked, n=[10, 20]).json()["n"] == [10, 20]
     assert "tight" in [row["test"] for row in studio.post("/api/compare", **asked).json()["rows"]]
-
-
-@pytest.mark.parametrize(
-    ("P", "Q", "said"),
-    [
-        ("normal(mean<=0, sd=1)", "normal(mean>=-1, sd=1)", "overlap"),
-        ("bernoulli(p in [0.4, 0.2])", "bernoulli(0.5)", "must start below its end"),
-        ("near(normal(0, 1), 0.2)", "near(normal(1, 1), 0.2)", "overlap"),
-        ("any_of(normal(-1, 1), normal(1, 1))", "normal(0, 1)", "Exchange them"),
-    ],
-)
-def test_sets_that_cannot_be_told_apart_are_a_sentence(studio: Any, P: str, Q: str, said: str) -> None:
-    more = {"look": {}, "design": {"n": 20}, "size": {"bound": True}, "power": {"n": [20]}, "compare": {}}
-    for request, rest in more.items():
-        answer = studio.post(f"/api/{request}", null=P, alternative=Q, epsilon=1.0, **rest)
-        if request == "look" and said == "Exchange them":
-            assert answer.status_code == 200  # a picture of two members, whichever is the null
-            continue
-        assert (answer.status_code, set(answer.json())) == (422, {"error"}), (request, answer.text)
-        assert said in answer.json()["error"], request
 
 
 def test_both_ends_of_a_two_sided_law_are_marked(studio: Any) -> None:
@@ -314,16 +277,9 @@ def test_two_groups_are_planned_as_the_package_does(studio: Any) -> None:
     [
         ("/api/estimate", {**RATE, "at": 0.3, "between": [0.9, 0.1]}, "lower end first"),
         ("/api/estimate", {**RATE, "at": 1.3}, "must be a value of p between 0 and 1"),
-        ("/api/estimate", {**RATE, "at": 0.3, "between": [-1.0, 2.0]}, "between 0 and 1"),
-        ("/api/estimate", {**RATE, "at": 0.3, "confidence": 1.0}, "less than 1"),
-        ("/api/estimate", {**RATE, "family": "poisson(?)", "at": 0.3}, "between is missing"),
-        ("/api/estimate", {**RATE, "family": "uniform(0, ?)", "between": [1.0, 2.0], "at": 1.5}, "Use bernoulli"),
-        ("/api/estimate", {**RATE, "family": "bernoulli(0.3)", "at": 0.3}, "one question mark"),
         ("/api/estimate/size", {"family": "bernoulli(?)", "epsilon": 1.0, "at": 0.3, "width": -1.0}, "greater than 0"),
         ("/api/groups", {"epsilon": 1.0, "n": [10, 20, 30], "rate": 0.3, "lift": 0.1}, "two numbers"),
-        ("/api/groups", {"epsilon": 1.0, "n": [0, 20], "rate": 0.3, "lift": 0.1}, "greater than or equal to 1"),
         ("/api/groups", {"epsilon": 1.0, "n": [20], "rate": 0.3, "lift": 0.9}, "between 0 and 1"),
-        ("/api/groups", {"epsilon": 1.0, "n": [20], "rate": 0.3, "lift": 0.1, "alternative": "more"}, "alternative"),
         ("/api/groups/size", {"epsilon": 1.0, "rate": 0.3, "lift": 0.0}, "lift=0 is no difference"),
     ],
 )
@@ -341,14 +297,3 @@ def test_streams_take_a_notion_in_place_of_epsilon(request_: str) -> None:
     settings = answering.arguments(request_, found, questions.RULE)
     assert settings["privacy"] == "gdp(1)"
     assert "epsilon" not in settings
-
-
-def test_estimates_and_groups_take_a_notion() -> None:
-    """In place of epsilon; the design says which."""
-    found = answering.estimate(at=0.3, family="bernoulli(?)", privacy="gdp(1)", n=100)
-    assert found["design"]["privacy"] == "gdp(1)"
-    assert found["coverage"] >= 0.95 - 1e-9
-    arms = answering.groups(rate=0.3, lift=0.2, privacy="tv(0.1)", n=[60, 60])
-    assert arms["design"]["privacy"] == "tv(0.1)"
-    with pytest.raises(pt.errors.InvalidInput, match="both given"):
-        answering.groups(rate=0.3, lift=0.2, privacy="tv(0.1)", epsilon=1.0, n=[60, 60])

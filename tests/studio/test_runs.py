@@ -172,13 +172,13 @@ def test_pressed_many_times_at_once_it_is_charged_once(fresh: Any) -> None:
         ({"alternative": "normal(0, 1)"}, 422, "discrete"),
     ],
 )
-def test_a_refused_run_charges_nothing(fresh: Any, change: dict[str, Any], status: int, said: str) -> None:
-    before = fresh.ledger_bytes
-    answer = fresh.post("/api/run/test", **{**RUN, **change})
+def test_a_refused_run_charges_nothing(studio: Any, change: dict[str, Any], status: int, said: str) -> None:
+    before = studio.ledger_bytes
+    answer = studio.post("/api/run/test", **{**RUN, **change})
     assert answer.status_code == status, answer.text
     assert said in answer.json()["error"]
-    assert str(fresh.folder) not in answer.text
-    assert fresh.ledger_bytes == before
+    assert str(studio.folder) not in answer.text
+    assert studio.ledger_bytes == before
 
 
 def test_a_name_that_stands_for_something_else_is_a_conflict(fresh: Any) -> None:
@@ -594,27 +594,27 @@ def test_one_arm_or_three_cost_nothing(fresh: Any, names: str) -> None:
     assert fresh.ledger.spent("claims") == 0
 
 
-def test_the_columns_of_a_file_are_listed_by_name_and_nothing_else_is(fresh: Any) -> None:
-    found = fresh.post("/api/columns", source={"path": "tosses.csv"})
+def test_the_columns_of_a_file_are_listed_by_name_and_nothing_else_is(studio: Any) -> None:
+    found = studio.post("/api/columns", source={"path": "tosses.csv"})
     assert found.json() == {"columns": ["toss", "other"]}
-    uploaded = fresh.client.post("/api/upload?name=a.csv", content=b"one,two\n7,8\n").json()["upload"]
-    assert fresh.post("/api/columns", source={"upload": uploaded}).json() == {"columns": ["one", "two"]}
+    uploaded = studio.client.post("/api/upload?name=a.csv", content=b"one,two\n7,8\n").json()["upload"]
+    assert studio.post("/api/columns", source={"upload": uploaded}).json() == {"columns": ["one", "two"]}
 
 
-@pytest.mark.parametrize("first", ["secretname,yes", "41,7", "2024-05-01,8.5", ",x", "x,x", "true,zebra"])
-def test_a_first_line_that_is_a_record_is_not_shown(fresh: Any, first: str) -> None:
+@pytest.mark.parametrize("first", ["secretname,yes", "2024-05-01,8.5", "x,x"])
+def test_a_first_line_that_is_a_record_is_not_shown(studio: Any, first: str) -> None:
     rows = "\n".join([first, "other,yes", "41,7", "2024-05-02,8.5", ",x", "x,x", "secretname,no"])
-    (fresh.folder / "headless.csv").write_text(rows + "\n")
-    found = fresh.post("/api/columns", source={"path": "headless.csv"})
+    (studio.folder / "headless.csv").write_text(rows + "\n")
+    found = studio.post("/api/columns", source={"path": "headless.csv"})
     assert found.status_code == 422
     assert "looks like" not in found.text
     assert not any(part in found.text for part in first.split(",") if part)
-    assert str(fresh.folder) not in found.text
+    assert str(studio.folder) not in found.text
 
 
 @pytest.mark.parametrize("path", ["../ledger.db", "/etc/passwd", "nosuch.csv", "tosses.csv\0"])
-def test_no_columns_are_listed_of_what_lies_elsewhere(fresh: Any, path: str) -> None:
-    found = fresh.post("/api/columns", source={"path": path})
+def test_no_columns_are_listed_of_what_lies_elsewhere(studio: Any, path: str) -> None:
+    found = studio.post("/api/columns", source={"path": path})
     assert found.status_code == 422
     assert "inside the studio's folder" in found.text
 

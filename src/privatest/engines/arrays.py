@@ -1,11 +1,10 @@
-"""Records in memory: NumPy arrays, Python objects, columns of Arrow, pandas and polars; and rows that come in parts.
+"""Records in memory (NumPy arrays, Python objects, columns of Arrow, pandas and polars), and rows read part by part.
 
-A class of records says which cell each record is in; :class:`Kernel` scores chunks of numbers. Columns are taken
-without a copy where their type allows it.
+A class of records in memory says which cell each record is in. Columns are not copied where their type allows it.
 
-:class:`RowStream` is a source whose rows come part by part, each part with the keys of its rows: a file, a large Arrow
-table, a data frame with a unit or an order. Parts are read in parallel where only sums are needed, and one after the
-other where the order matters. At most a few of them are in memory, so that memory does not grow with the source.
+:class:`RowStream` is a source that is read in parts: a file, a large Arrow table, or a data frame with a unit or an
+order. A part holds some rows and their keys. Parts are read in parallel where only sums are needed, and one after the
+other where the order matters. Few parts are in memory at a time, so memory does not grow with the source.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import itertools
 import math
 import os
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,15 +21,13 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from numbers import Real
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from privatest.engines.keys import Keys, group_codes, keys_of_array, keys_of_objects
 from privatest.engines.records import (
-    CHUNK,
-    LARGE,
     MOST_GROUPS,
     NO_ENDS,
     UNDECLARED,
@@ -47,121 +43,27 @@ from privatest.engines.records import (
     whole_blocks,
 )
 from privatest.errors import InvalidData, MissingExtra
-from privatest.numbers import Floats, Integers
-from privatest.scores import Cells, DyadicCells, IntegerCells, LabelCells, Score
-from privatest.scores.score import is_number
+from privatest.numbers import Integers
+from privatest.scores import Cells, LabelCells, Score
 
 Result = TypeVar("Result")
 
-# Doubles from here to twice it are whole numbers, and their last bits are the number less this one.
-WHOLE = float(1 << 52)
-WHOLE_BITS = int(np.float64(WHOLE).view(np.int64))
-# Whole numbers are looked up in a table of all those between the first and the last, which may be this many.
-MOST_INTEGERS = 1 << 16
-# Below this many records threads cost more than they save.
 FEW = 1 << 20
-
-
-@dataclass(frozen=True, eq=False)
-class LookUp:
-    """The scores of numbers x in [low, high] at the places floor(factor x) - first of a table, clipped to its ends.
-
-    Attributes:
-        factor: a power of two.
-        first: what the first entry of the table is for.
-        entries: the table.
-        low: the smallest number that has a score in the table.
-        high: the largest one.
-        whole: whether numbers that are no whole numbers have none.
-    """
-
-    factor: float
-    first: int
-    entries: Integers
-    low: float
-    high: float
-    whole: bool = False
-
-    @classmethod
-    def of(cls, score: Score) -> LookUp | None:
-        """The table for a score, or None where its cells are not of this form."""
-        cells = score.cells
-        if isinstance(cells, DyadicCells) and abs(cells.first) < WHOLE:
-            return cls(cells.factor, cells.first, score.table[:-1], cells.low, cells.high)
-        if isinstance(cells, IntegerCells):
-            low, high, last = int(cells.first[0]), int(cells.first[-1]), float(cells.last)
-        elif isinstance(cells, LabelCells) and not cells.others:
-            numbers = [int(label) for label in cells.labels if is_number(label) and label == int(label)]
-            low, high, last = min(numbers, default=0), max(numbers, default=0), math.inf
-        else:
-            return None
-        if high - low >= MOST_INTEGERS or max(abs(low), abs(high)) >= WHOLE:
-            return None
-        # An entry more at either end, for all numbers below and above. Below all are odd; above all are alike.
-        entries = score.of_numbers(np.arange(low - 1, high + 2, dtype=np.float64))
-        return cls(1.0, low - 1, entries, -math.inf, last if last > high else math.inf, whole=True)
-
-    def places(self, chunk: Floats, cell: Floats) -> Integers | None:
-        """The place of each number, written into ``cell``; None if one of them has no place."""
-        np.multiply(chunk, self.factor, out=cell)
-        if not (
-            np.isfinite(np.add.reduce(cell))
-            and (self.low == -math.inf or np.minimum.reduce(chunk, initial=math.inf) >= self.low)
-            and (self.high == math.inf or np.maximum.reduce(chunk, initial=-math.inf) <= self.high)
-        ):
-            return None
-        np.floor(cell, out=cell)
-        if self.whole and not np.array_equal(cell, chunk):
-            return None
-        np.clip(cell, float(self.first), float(self.first + len(self.entries) - 1), out=cell)
-        np.add(cell, WHOLE - self.first, out=cell)
-        bits = cell.view(np.int64)  # quicker than a conversion
-        return np.subtract(bits, WHOLE_BITS, out=bits)
-
-
-class Kernel:
-    """Scores numbers chunk by chunk: by a look-up where all of a chunk has a place there, else by the cells.
-
-    Both ways give the same scores; the look-up takes a tenth to a half of the time. A kernel has working memory of its
-    own, for chunks of at most ``size`` numbers, so that it serves one thread.
-    """
-
-    def __init__(self, score: Score, size: int = CHUNK) -> None:
-        self._score, self._look_up = score, LookUp.of(score)
-        self._cell, self._found = np.empty(size), np.empty(size, dtype=np.int64)
-
-    def scores(self, chunk: Floats) -> Integers:
-        """The score of each number; valid until the next call."""
-        if self._look_up is not None:
-            with np.errstate(all="ignore"):
-                places = self._look_up.places(chunk, self._cell[: len(chunk)])
-            if places is not None:
-                return self._look_up.entries.take(places, out=self._found[: len(chunk)], mode="clip")
-        return self._score.table[self._score.cells.index(chunk)]
-
-    def series(self, values: npt.NDArray[Any]) -> Integers:
-        """The score of each number of an array."""
-        found = np.empty(len(values), dtype=np.int64)
-        for first in range(0, len(values), CHUNK):
-            chunk = as_floats(values[first : first + CHUNK])
-            found[first : first + len(chunk)] = self.scores(chunk)
-        return found
-
-    @cached_property
-    def _large(self) -> bool:
-        """Whether the scores of a chunk may not fit into 64 bits together."""
-        return max(abs(self._score.low), abs(self._score.high)) >= LARGE
-
-    def total(self, values: npt.NDArray[Any]) -> int:
-        """The exact sum of the scores of an array: the totals of chunks are summed as Python integers."""
-        scores = (self.scores(as_floats(values[first : first + CHUNK])) for first in range(0, len(values), CHUNK))
-        return sum(sum(one.tolist()) if self._large else int(one.sum()) for one in scores)
+"""Number of records below which threads cost more time than they save."""
+NUMBERS_AT_ONCE = 1 << 15
+"""Numbers scored at a time: few enough that all intermediate arrays stay in the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class ArrayRecords(Column):
-    """A one-dimensional array of booleans, integers or floats; ``kind``: the type it was made from, if another one."""
+    """A one-dimensional array of booleans, integers or floats.
 
+    Attributes:
+        values: the array.
+        kind: what the type declares that the array was made from, where that is another one.
+    """
+
+    chunk: ClassVar[int] = NUMBERS_AT_ONCE
     values: npt.NDArray[Any] = field(repr=False)
     kind: Declared = UNDECLARED
 
@@ -182,31 +84,32 @@ class ArrayRecords(Column):
         return ArrayRecords(self.values[first:last], self.kind)
 
     def total(self, score: Score) -> int:
-        return sum(self._in_ranges(lambda values: Kernel(score, min(len(values), CHUNK)).total(values)))
+        return sum(self._by_threads(lambda part: Column.total(part, score)))
 
-    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - nothing is tied
-        return np.concatenate(self._in_ranges(lambda values: Kernel(score, min(len(values), CHUNK)).series(values)))
+    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
+        return np.concatenate(self._by_threads(lambda part: Column.series(part, score, ends)))
 
-    def _in_ranges(self, work: Callable[[npt.NDArray[Any]], Result]) -> list[Result]:
-        """The results for as many equal parts as there are processors; for the whole where it is short."""
+    def _by_threads(self, work: Callable[[ArrayRecords], Result]) -> list[Result]:
+        """Return the results of one part for each processor; of the whole array where it is short."""
         threads = min(os.cpu_count() or 1, 16) if len(self.values) > FEW else 1
         if threads == 1:
-            return [work(self.values)]
+            return [work(self)]
         bounds = np.linspace(0, len(self.values), threads + 1).astype(np.int64).tolist()
         with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(lambda ends: work(self.values[slice(*ends)]), itertools.pairwise(bounds)))
+            return list(pool.map(lambda ends: work(self.part(*ends)), itertools.pairwise(bounds)))
 
 
 def as_floats(chunk: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """The chunk as float64; integers beyond 2^53 are rounded, as in every engine."""
-    with np.errstate(all="ignore"):  # a number too long for a double must not be heard of
+    """Return the chunk as float64. Integers beyond 2^53 are rounded, as in every engine."""
+    with np.errstate(all="ignore"):  # a warning about a number too large for a double would be about one record
         return np.ascontiguousarray(chunk, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class SequenceRecords(Column):
-    """Python objects of any kind, unless the column's type says more."""
+    """Python objects of any kind, unless the column's type declares more."""
 
+    chunk: ClassVar[int] = NUMBERS_AT_ONCE
     values: Sequence[Any] = field(repr=False)
     declared: Declared = UNDECLARED
 
@@ -217,21 +120,15 @@ class SequenceRecords(Column):
         if isinstance(cells, LabelCells):
             found = (cells.index_of(record) for record in self.values)
             return np.fromiter(found, dtype=np.intp, count=len(self.values))
-        return self._floats().index(cells)
+        return cells.index(np.fromiter(map(_number, self.values), dtype=np.float64, count=len(self.values)))
 
     def part(self, first: int, last: int) -> SequenceRecords:
         return SequenceRecords(self.values[first:last], self.declared)
 
-    def total(self, score: Score) -> int:
-        return super().total(score) if isinstance(score.cells, LabelCells) else self._floats().total(score)
-
-    def _floats(self) -> ArrayRecords:
-        return ArrayRecords(np.fromiter(map(_number, self.values), dtype=np.float64, count=len(self.values)))
-
 
 @dataclass(frozen=True, eq=False)
 class CodedRecords(Column):
-    """Text or Python objects as positions in a list of the distinct ones; -1 for a missing record."""
+    """Texts or Python objects, given as positions in a list of the distinct ones; -1 is a missing record."""
 
     codes: npt.NDArray[np.signedinteger[Any]] = field(repr=False)
     distinct: Sequence[Any] = field(repr=False)
@@ -249,20 +146,21 @@ class CodedRecords(Column):
 
 
 def _number(record: object) -> float:
-    """The record as a float; NaN, that is, odd, for whatever is not a number (numeric text included)."""
+    """Return the record as a float; NaN, which is odd, for everything that is not a number (numeric text included)."""
     if type(record) is float:
         return record
     try:
         return float(record) if isinstance(record, (Real, Decimal, np.bool_)) else math.nan
-    except Exception:  # a number type of the user's may raise anything: that record is odd
+    except Exception:  # a user's own type of numbers may raise anything: that record is odd
         return math.nan
 
 
-Progress = Callable[[int], None]  # so many rows (or bytes) more have been read
+Progress = Callable[[int], None]
+"""Called with the number of rows (of files: bytes) that were read since the last call."""
 
 
 class RowPart(NamedTuple):
-    """Some rows: their records, and where asked for the columns that say whose they are, when, and of which group."""
+    """Some rows: their records and, for the columns that the user named, the keys: whose, when, of which group."""
 
     records: Column
     unit: Keys | None = None
@@ -270,7 +168,7 @@ class RowPart(NamedTuple):
     group: Keys | None = None
 
     def only(self, name: str) -> RowPart:
-        """The rows of one group."""
+        """Return the rows of one group."""
         assert self.group is not None
         known: dict[str, int] = {}
         rows = group_codes(self.group, known) == known.get(name, len(known))
@@ -279,25 +177,21 @@ class RowPart(NamedTuple):
 
 
 ReadRows = Callable[[Progress], Iterator[RowPart]]
-"""Reads a run of rows, part by part, as often as it is called."""
-
-
-def _silent(_amount: int) -> None:
-    pass
+"""Reads a run of rows, part by part. Each call reads it anew."""
 
 
 def _no_bar() -> AbstractContextManager[Progress]:
-    return nullcontext(_silent)
+    return nullcontext(lambda _amount: None)
 
 
 @dataclass(frozen=True, eq=False)
 class RowStream:
-    """The rows of a source, as often as they are asked for.
+    """The rows of a source. They may be read several times.
 
     Attributes:
-        runs: all rows, in the order they lie in.
-        sample: no record at all, of the column's type: what a score is checked against.
-        rows: how many rows there are, where that is known without reading them.
+        runs: readers of consecutive runs of rows, in the order of the source.
+        sample: a column of the same type without any record, which a score is checked against.
+        rows: number of rows; None where it is not known before they are read.
         bar: shows the progress of one reading.
     """
 
@@ -307,27 +201,23 @@ class RowStream:
     bar: Callable[[], AbstractContextManager[Progress]] = field(default=_no_bar)
 
     def parts(self) -> Iterator[RowPart]:
-        """All rows in order, one part at a time."""
+        """Yield all rows in order, one part at a time."""
         with self.bar() as progress:
             for read in self.runs:
                 yield from read(progress)
 
-    def gather(self, make_work: Callable[[], Callable[[Column], Result]]) -> Iterator[Result]:
-        """The work on all parts, in no order that matters: by several threads, each with work of its own."""
+    def gather(self, work: Callable[[Column], Result]) -> Iterator[Result]:
+        """Yield the result of ``work`` for every part. Several threads read parts, so work must not keep a state."""
         threads = min(os.cpu_count() or 1, 16, len(self.runs))
         if threads <= 1:
-            work = make_work()
             for part in self.parts():
                 yield work(part.records)
             return
-        own = threading.local()
         with self.bar() as progress, ThreadPoolExecutor(threads) as pool:
 
             def run(read: ReadRows) -> list[Result]:
-                if not hasattr(own, "work"):
-                    own.work = make_work()
                 with silenced():
-                    return [own.work(part.records) for part in read(progress)]
+                    return [work(part.records) for part in read(progress)]
 
             waiting: deque[Future[list[Result]]] = deque()
             try:
@@ -342,7 +232,7 @@ class RowStream:
                     future.cancel()
 
     def groups(self) -> list[str]:
-        """The names of the groups, as many as are needed to see that they are too many."""
+        """Return the names of the groups, at most ``MOST_GROUPS`` of them."""
         known: dict[str, int] = {}
         for part in self.parts():
             assert part.group is not None
@@ -352,7 +242,7 @@ class RowStream:
         return list(known)[:MOST_GROUPS]
 
     def only(self, name: str) -> RowStream:
-        """The rows of one group."""
+        """Return a stream of the rows of one group."""
 
         def chosen(read: ReadRows) -> ReadRows:
             return lambda progress: (part.only(name) for part in read(progress))
@@ -361,20 +251,20 @@ class RowStream:
 
     @cached_property
     def row_count(self) -> int:
-        """How many rows there are, by reading them if nothing else tells."""
-        return self.rows if self.rows is not None else sum(self.gather(lambda: lambda records: records.count()))
+        """Number of rows; they are read if it is not known otherwise."""
+        return self.rows if self.rows is not None else sum(self.gather(lambda records: records.count()))
 
 
 @dataclass(frozen=True, eq=False)
 class StreamedRecords(OneReading):
-    """Rows of a stream."""
+    """Base of records that are read from a stream of rows."""
 
     stream: RowStream
     _seen: Seen = field(default_factory=Seen, repr=False, kw_only=True)
 
     @property
     def declared(self) -> Declared:
-        return replace(self.stream.sample.declared, nullable=True)  # of one part: another may be of another type
+        return replace(self.stream.sample.declared, nullable=True)  # files may differ in this
 
     def groups(self) -> list[str]:
         return self.stream.groups()
@@ -385,7 +275,7 @@ class StreamedRecords(OneReading):
 
 @dataclass(frozen=True, eq=False)
 class StreamRecords(StreamedRecords):
-    """All rows of a stream, in the order they lie in."""
+    """All rows of a stream, each a record, in the order of the source."""
 
     @property
     def promise(self) -> Promise:
@@ -405,27 +295,17 @@ class StreamRecords(StreamedRecords):
         return self.stream.row_count
 
     def _sum(self, score: Score) -> tuple[int, int]:
-        def make_work() -> Callable[[Column], tuple[int, int]]:
-            kernel = Kernel(score)
-
-            def work(records: Column) -> tuple[int, int]:
-                if isinstance(records, ArrayRecords):
-                    return records.count(), kernel.total(records.values)
-                return records.count(), records.total(score)
-
-            return work
-
-        found = list(self.stream.gather(make_work))
+        found = list(self.stream.gather(lambda records: (records.count(), records.total(score))))
         return sum(rows for rows, _ in found), sum(total for _, total in found)
 
     def _cells(self, cells: Cells) -> tuple[list[int], None]:
         counts = np.zeros(cells.count + 1, dtype=np.int64)
-        for found in self.stream.gather(lambda: lambda records: records.histogram(cells)):
+        for found in self.stream.gather(lambda records: records.histogram(cells)):
             counts += found
         return [int(count) for count in counts], None
 
     def check_ends(self, ends: range) -> None:
-        """Rows lie in an order of their own: nothing is tied."""
+        """Return at once: rows in the order of their source are never tied."""
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - nothing is tied
         found = [part.records.series(score) for part in self.stream.parts()]
@@ -434,7 +314,7 @@ class StreamRecords(StreamedRecords):
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         totals: list[int] = []
-        # The scores of the block that is not complete yet: pieces of at most one block in all.
+        # Scores of the block that is not complete yet.
         open_block: list[Integers] = []
         seen, held, skip = 0, 0, start
         for part in self.stream.parts():
@@ -453,7 +333,7 @@ class StreamRecords(StreamedRecords):
 
 
 def import_arrow(what: str) -> Any:
-    """The module pyarrow, or an error that names the extra."""
+    """Return the module pyarrow; where it is not installed, raise an error that names the extra."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -462,9 +342,9 @@ def import_arrow(what: str) -> Any:
 
 
 def as_numpy(array: Any, missing: float | None = None) -> npt.NDArray[Any]:
-    """A primitive Arrow array, in the same memory unless something must stand for nulls.
+    """Return a primitive Arrow array as a NumPy array, without a copy unless ``missing`` replaces nulls.
 
-    By its buffers: Arrow's own ways to NumPy and to a scalar load pandas.
+    It reads the array's buffers, because Arrow's own conversions to NumPy and to scalars import pandas.
     """
     pa = import_arrow("An Arrow column")
     if pa.types.is_boolean(array.type):
@@ -499,16 +379,19 @@ def memory_of_arrow(array: Any) -> npt.NDArray[np.uint8]:
     return np.frombuffer(held[0], dtype=np.uint8)[first:last]
 
 
-# Rows of one slice: small enough for several of them to stay in cache, large enough for the calls not to count.
 SLICE = 1 << 18
-# What stands behind a time that was converted to this zone.
+"""Rows of an Arrow table that are read at a time."""
 UTC = "+00:00"
-# Up to so many categories are read once for each chunk of records.
+"""Zone that is written after a time that was converted to UTC."""
 FEW_CATEGORIES = 1 << 14
+"""Largest number of categories that are looked up once for each chunk, rather than each record by itself."""
 
 
 def arrow_kind(kind: Any, column: str | None = None) -> str:
-    """What a column of this Arrow type is read as: "number", "decimal", "text", "other"; refuses what has no rule."""
+    """Return how a column of an Arrow type is read: "number", "decimal", "text" or "other".
+
+    Raises InvalidData for types that records cannot have.
+    """
     types = import_arrow("An Arrow column").types
     content = kind.value_type if types.is_dictionary(kind) else kind
     if types.is_temporal(content) or types.is_nested(content):
@@ -521,7 +404,7 @@ def arrow_kind(kind: Any, column: str | None = None) -> str:
 
 
 def _declared(kind: Any, column: str | None) -> Declared:
-    """What an Arrow type says of every record."""
+    """Return what an Arrow type declares about every record."""
     types = import_arrow("An Arrow column").types
     content = kind.value_type if types.is_dictionary(kind) else kind
     name = str(kind)
@@ -530,13 +413,13 @@ def _declared(kind: Any, column: str | None) -> Declared:
     if "binary" in str(content):
         return Declared("bytes", name, column)
     read = arrow_kind(kind, column)
-    if read == "other":  # no type at all where everything is missing; of an extension, values may be any objects
+    if read == "other":  # the null type declares nothing, and values of an extension type may be any objects
         return Declared(column=column)
     return Declared("text" if read == "text" else "numbers", name, column)
 
 
 def column_of(array: Any, column: str | None = None) -> Column:
-    """The records of one Arrow array (not chunked)."""
+    """Return the records of one Arrow array (not a chunked one)."""
     pa = import_arrow("An Arrow column")
     kind = arrow_kind(array.type, column)
     declared = _declared(array.type, column)
@@ -549,7 +432,7 @@ def column_of(array: Any, column: str | None = None) -> Column:
             array = array.cast(pa.float64(), safe=False)
         return ArrayRecords(as_numpy(array, math.nan if array.null_count else None), declared)
     if kind == "decimal":
-        # By way of text, which is rounded once; Arrow's own conversion of long decimals is not the nearest double.
+        # The text is converted, which rounds once: Arrow's own conversion of a long decimal is not the nearest double.
         return ArrayRecords(as_numpy(array.cast(pa.string()).cast(pa.float64()), math.nan), declared)
     if kind == "text":
         return _dictionary(array.cast(pa.large_binary()).dictionary_encode(), declared)
@@ -558,7 +441,7 @@ def column_of(array: Any, column: str | None = None) -> Column:
 
 def _dictionary(array: Any, declared: Declared) -> CodedRecords:
     pa = import_arrow("An Arrow column")
-    # By way of bytes: text that is not valid UTF-8 (files may hold it) would raise, for one record.
+    # The bytes are decoded one by one: files may hold text that is not valid UTF-8, which must not raise.
     distinct = tuple(_decoded(entry) for entry in array.dictionary.cast(pa.large_binary()).to_pylist())
     return CodedRecords(as_numpy(array.indices.cast(pa.int64()), -1), distinct, declared)
 
@@ -571,7 +454,7 @@ def _decoded(entry: bytes | None) -> str | None:
 
 
 def key_kind(kind: Any, role: str) -> None:
-    """Refuse a type that cannot say whose a row is, or when it happened."""
+    """Raise InvalidData for a type that cannot be a unit, an order or a group."""
     types = import_arrow("An Arrow column").types
     content = kind.value_type if types.is_dictionary(kind) else kind
     if types.is_nested(content):
@@ -579,7 +462,7 @@ def key_kind(kind: Any, role: str) -> None:
 
 
 def keys_of(array: Any) -> Keys:
-    """One Arrow array (not chunked) as keys."""
+    """Return the keys of one Arrow array (not a chunked one)."""
     pa = import_arrow("An Arrow column")
     types = pa.types
     if types.is_dictionary(array.type):
@@ -602,7 +485,7 @@ def keys_of(array: Any) -> Keys:
 
 
 def _times(kind: Any) -> tuple[str, str]:
-    """How NumPy names an Arrow type of dates, times or spans, and the zone of its values; "" for no such type."""
+    """Return NumPy's name of an Arrow type of dates, times or durations, and the zone of its values; else ""."""
     types = import_arrow("An Arrow column").types
     if types.is_date(kind):
         return f"datetime64[{'D' if types.is_date32(kind) else 'ms'}]", ""
@@ -614,7 +497,7 @@ def _times(kind: Any) -> tuple[str, str]:
 def stream_of_arrow(
     values: Any, unit: Any = None, order: Any = None, group: Any = None, *, column: str | None = None
 ) -> RowStream:
-    """The rows of chunked columns of equal length, slice by slice."""
+    """Return a stream over chunked columns of equal length."""
     pa = import_arrow("An Arrow column")
     arrow_kind(values.type, column)
     for role, keys in (("unit", unit), ("order", order), ("group", group)):
@@ -646,9 +529,9 @@ def _joined(column: Any) -> Any:
 
 
 def from_array(values: npt.NDArray[Any], column: str | None = None, kind: Declared | None = None) -> Column:
-    """The records of an array; ``kind`` is what the type says that it was made from."""
+    """Return the records of an array; ``kind`` is what the type declares that the array was made from."""
     if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]  # one column, as scikit-learn has it
+        values = values[:, 0]  # one column, in the shape that scikit-learn uses
     if values.ndim != 1:
         raise InvalidData(f"The data are an array of {values.ndim} dimensions. Pass one dimension: one entry a record.")
     letter = values.dtype.kind
@@ -657,8 +540,11 @@ def from_array(values: npt.NDArray[Any], column: str | None = None, kind: Declar
     declared = kind or _declared_by_numpy(values.dtype, column)
     if isinstance(values, np.ma.MaskedArray):
         return _from_masked(values, declared)
-    if kind is None and letter in "biu":  # an array of these has no value that means a missing one
+    if kind is None and letter in "biu":  # these types have no value for a missing record
         declared = replace(declared, nullable=False)
+        if np.can_cast(values.dtype, np.int64):  # larger ones lie outside of every family's whole numbers
+            ends = (0, 1) if letter == "b" else (np.iinfo(values.dtype).min, np.iinfo(values.dtype).max)
+            declared = replace(declared, between=ends)
     return ArrayRecords(values, declared) if letter in "biuf" else SequenceRecords(_listed(values), declared)
 
 
@@ -666,7 +552,7 @@ _BY_LETTER = {"b": "truths", "i": "numbers", "u": "numbers", "f": "numbers", "U"
 
 
 def _declared_by_numpy(dtype: Any, column: str | None) -> Declared:
-    """What a dtype of NumPy, or a nullable one of pandas, says of every record; objects say nothing."""
+    """Return what a dtype of NumPy, or a nullable one of pandas, declares about every record; of objects nothing."""
     content = _BY_LETTER.get(dtype.kind)
     return Declared(column=column) if content is None else Declared(content, str(dtype), column)  # type: ignore[arg-type]
 
@@ -679,21 +565,22 @@ def _from_masked(values: Any, declared: Declared) -> Column:
 
 
 def _listed(values: npt.NDArray[Any]) -> list[Any]:
-    """The entries as Python objects, one by one where some are no text at all: those are odd."""
+    """Return the entries as Python objects; None for an entry that NumPy cannot convert."""
+
+    def entry(index: int) -> Any:
+        try:
+            return values[index].item() if hasattr(values[index], "item") else values[index]
+        except Exception:
+            return None
+
     try:
         return list(values.tolist())
     except Exception:
-        return [_entry(values, index) for index in range(len(values))]
-
-
-def _entry(values: npt.NDArray[Any], index: int) -> Any:
-    try:
-        return values[index].item() if hasattr(values[index], "item") else values[index]
-    except Exception:
-        return None
+        return [entry(index) for index in range(len(values))]
 
 
 def from_pandas(values: Any, column: str | None = None) -> Column | StreamRecords:
+    """Return the records of a pandas column."""
     if not hasattr(values, "to_numpy") or getattr(values, "ndim", 1) != 1:
         raise InvalidData(f"The data are a pandas {type(values).__name__}. Pass one column: a Series.")
     dtype = values.dtype
@@ -711,7 +598,7 @@ def from_pandas(values: Any, column: str | None = None) -> Column | StreamRecord
     if type(dtype).__name__ == "CategoricalDtype":
         declared = _declared_by_categories(dtype.categories.dtype, column)
         if len(dtype.categories) <= FEW_CATEGORIES:
-            categorical = getattr(array, "_values", array)  # of an index as well
+            categorical = getattr(array, "_values", array)  # an index keeps its categorical there
             codes, distinct = np.asarray(categorical.codes), categorical.categories.astype(object).tolist()
             return CodedRecords(codes, distinct, declared)
         return SequenceRecords(array.astype(object).tolist(), declared)
@@ -720,12 +607,12 @@ def from_pandas(values: Any, column: str | None = None) -> Column | StreamRecord
 
 
 def _declared_by_categories(dtype: Any, column: str | None) -> Declared:
-    """What the type of a categorical's categories says; which categories there are depends on records."""
+    """Return what the type of the categories declares. Which categories there are depends on records."""
     name = f"category of {dtype}"
     if getattr(dtype, "kind", "O") in "mMc":
         raise unfit(f"dtype {name}", column=column)
     if str(dtype).startswith("str") or str(dtype) == "object":
-        return Declared("text", name, column)  # names of categories, as pandas before version 3 keeps them
+        return Declared("text", name, column)  # pandas before version 3 keeps texts as objects
     found = _declared_by_numpy(dtype, column) if hasattr(dtype, "kind") else Declared(column=column)
     return replace(found, type=name) if found.type else found
 
@@ -741,6 +628,7 @@ def _chunked(values: Any) -> Any:
 
 
 def from_polars(values: Any, column: str | None = None) -> Column:
+    """Return the records of a polars column."""
     if not hasattr(values, "dtype"):
         raise InvalidData(f"The data are a polars {type(values).__name__}. Pass one column: a Series.")
     dtype, name = values.dtype, str(values.dtype)
@@ -760,7 +648,7 @@ def from_polars(values: Any, column: str | None = None) -> Column:
 
 
 def column_keys(values: Any) -> Keys:
-    """A pandas or polars column as keys, exactly."""
+    """Return the keys of a pandas or polars column, without rounding any."""
     library = type(values).__module__.partition(".")[0]
     if library == "pandas":
         dtype = values.dtype
@@ -773,7 +661,7 @@ def column_keys(values: Any) -> Keys:
             raise unfit(f"a key column of dtype {dtype}", "Name a column of numbers, texts or times")
         if type(dtype).__name__ == "DatetimeTZDtype":
             return replace(keys_of_array(values.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()), zone=UTC)
-        if getattr(dtype, "kind", "O") in "iu":  # nullable integers, not by way of floats
+        if getattr(dtype, "kind", "O") in "iu":  # nullable integers, which a conversion to floats would round
             return keys_of_array(values.fillna(0).to_numpy(dtype=dtype.numpy_dtype), values.isna().to_numpy())
         if getattr(dtype, "kind", "O") == "b":
             return keys_of_array(values.fillna(False).to_numpy(dtype=np.bool_), values.isna().to_numpy())

@@ -29,13 +29,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, ClassVar, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from privatest.addresses import FORMATS, format_of
 from privatest.engines.arrays import (
+    NUMBERS_AT_ONCE,
     SLICE,
     ArrayRecords,
     Progress,
@@ -54,7 +55,7 @@ from privatest.engines.records import Column, Records, changed, each_guarded, gu
 from privatest.engines.units import records_of
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.numbers import suggestion
-from privatest.scores import Cells, LabelCells, Score
+from privatest.scores import Cells, LabelCells
 
 ENDINGS = ", ".join(ending for endings in FORMATS.values() for ending in endings)
 
@@ -411,8 +412,9 @@ TRUTHS = {b"true": 1.0, b"false": 0.0}
 
 @dataclass(frozen=True, eq=False)
 class FieldRecords(Column):
-    """An Arrow array of bytes; an unquoted empty field is missing."""
+    """Fields of a CSV file as an Arrow array of bytes; an empty field without quotes is missing."""
 
+    chunk: ClassVar[int] = NUMBERS_AT_ONCE
     values: Any = field(repr=False)
 
     def count(self) -> int:
@@ -427,9 +429,6 @@ class FieldRecords(Column):
 
     def part(self, first: int, last: int) -> FieldRecords:
         return FieldRecords(self.values[first:last])
-
-    def total(self, score: Score) -> int:
-        return super().total(score) if isinstance(score.cells, LabelCells) else self.numbers().total(score)
 
     def encoded(self) -> tuple[npt.NDArray[np.int64], list[bytes]]:
         """Each field as its position among the distinct ones, -1 for a missing one; and the distinct fields."""

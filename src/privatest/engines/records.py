@@ -261,6 +261,7 @@ class Declared:
         column: the column's name, where it has one.
         folded: whether labels are met in any case: no two of them may then be the same.
         nullable: whether the type admits a missing value.
+        between: the least and the largest number of the type, where these are known and few; else the whole line.
     """
 
     content: Literal["anything", "numbers", "truths", "text", "bytes"] = "anything"
@@ -268,6 +269,11 @@ class Declared:
     column: str | None = None
     folded: bool = False
     nullable: bool = True
+    between: tuple[float, float] = (-math.inf, math.inf)
+
+    def may_leave(self, support: tuple[float, float]) -> bool:
+        """Whether the type admits a record that is missing, or a number outside the support of a family."""
+        return self.nullable or self.between[0] < support[0] or support[1] < self.between[1]
 
     @property
     def subject(self) -> str:
@@ -804,20 +810,22 @@ def nearest(exact: Fraction | int) -> int:
 
 Indices = npt.NDArray[np.intp]
 
-# Records at a time: few enough for the cache, many enough that threads seldom wait for the interpreter.
 CHUNK = 1 << 18
-# Scores from here on are summed as Python integers: a chunk of them may not fit 64 bits.
+"""Records that are read at a time."""
 LARGE = (1 << 62) // CHUNK
+"""Scores of at least this size are summed as Python integers: a chunk of them may not fit 64 bits."""
 
 
 class Column(Guarded, ABC):
     """Records in memory. Their cells are enough to say everything else."""
 
+    chunk: ClassVar[int] = CHUNK
+    """Records that are scored at a time, at most ``CHUNK``."""
     promise = Promise()
 
     @property
     def declared(self) -> Declared:
-        """What the column's type says of every record."""
+        """What the column's type declares about every record."""
         return UNDECLARED
 
     @abstractmethod
@@ -836,25 +844,35 @@ class Column(Guarded, ABC):
     def part(self, first: int, last: int) -> Column:
         """Records first .. last - 1, without a copy."""
 
+    def parts(self) -> Iterator[Column]:
+        """Yield all records, ``chunk`` of them at a time."""
+        for first in range(0, self.count(), self.chunk):
+            yield self.part(first, first + self.chunk)
+
     def total(self, score: Score) -> int:
         """The exact sum of all records' scores."""
-        parts = (self.part(first, first + CHUNK) for first in range(0, self.count(), CHUNK))
+        scores = (score.table[part.index(score.cells)] for part in self.parts())
         if max(abs(score.low), abs(score.high)) >= LARGE:
-            return sum(sum(score.table[part.index(score.cells)].tolist()) for part in parts)
-        return sum(int(score.table[part.index(score.cells)].sum()) for part in parts)
+            return sum(sum(some.tolist()) for some in scores)
+        return sum(int(some.sum()) for some in scores)
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - nothing is tied
         """The score of each record, in order."""
-        return score.table[self.index(score.cells)]
+        found, first = np.empty(self.count(), dtype=np.int64), 0
+        for part in self.parts():
+            scores = score.table[part.index(score.cells)]
+            found[first : first + len(scores)] = scores
+            first += len(scores)
+        return found
 
     def check_ends(self, ends: range) -> None:
-        """Records lie in an order of their own: nothing is tied."""
+        """Return at once: records in an order of their own are never tied."""
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         """Totals of consecutive blocks from record ``start`` on; an incomplete last block is not used."""
         count = max(self.count() - start, 0) // block
         # Whole blocks at a time: the scores of the others need not be kept.
-        step = max(CHUNK // block, 1)
+        step = max(self.chunk // block, 1)
         totals: list[int] = []
         for first in range(0, count, step):
             last = min(first + step, count)
@@ -864,8 +882,8 @@ class Column(Guarded, ABC):
     def histogram(self, cells: Cells, draw: Draw | None = None) -> list[int]:  # noqa: ARG002 - every record counts
         """How many records each cell has, the odd cell last."""
         counts = np.zeros(cells.count + 1, dtype=np.int64)
-        for first in range(0, self.count(), CHUNK):
-            counts += np.bincount(self.part(first, first + CHUNK).index(cells), minlength=cells.count + 1)
+        for part in self.parts():
+            counts += np.bincount(part.index(cells), minlength=cells.count + 1)
         return [int(count) for count in counts]
 
 

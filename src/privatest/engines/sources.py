@@ -53,7 +53,6 @@ from privatest.engines.files import (
 )
 from privatest.engines.keys import Keys, Selection, group_name, keys_of_array, keys_of_objects
 from privatest.engines.records import (
-    CHUNK,
     Column,
     Declared,
     Grouped,
@@ -245,8 +244,7 @@ def _decoded(field: bytes) -> str | bytes:
 def portions(records: Records) -> Iterator[Column]:
     """All records, some at a time, as columns in memory: raw, for the holder of the data only; units are not cut."""
     if isinstance(records, Column):
-        for first in range(0, records.count(), CHUNK):
-            yield records.part(first, first + CHUNK)
+        yield from records.parts()
     elif isinstance(records, StreamedRecords):
         yield from each_guarded(records.complaint, lambda: (part.records for part in records.stream.parts()))
     else:

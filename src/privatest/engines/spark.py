@@ -253,7 +253,8 @@ class SparkRecords(OneReading):
     def declared(self) -> Declared:
         content: Any = "text" if is_text(self.kind) else "truths" if self.kind == "boolean" else "numbers"
         missing = self.nullable or content == "text" or self.kind in ("float", "double")  # these hold "" and NaN
-        return Declared(content, self.kind, self.column, nullable=missing)
+        found = Declared(content, self.kind, self.column, nullable=missing)
+        return replace(found, between=(0, 1)) if content == "truths" else found
 
     def groups(self) -> list[str]:
         found = self._ask(self.rows.where("g IS NOT NULL").select("g").distinct().limit(MOST_GROUPS))

@@ -482,7 +482,8 @@ class SqlRecords(OneReading):
         kind = self.rows.r.type()
         content: Any = "text" if kind.is_string() else "truths" if kind.is_boolean() else "numbers"
         whole = kind.is_integer() or kind.is_boolean()
-        return Declared(content, str(kind), self.column, nullable=kind.nullable or not whole)
+        found = Declared(content, str(kind), self.column, nullable=kind.nullable or not whole)
+        return replace(found, between=(0, 1) if kind.is_boolean() else tuple(kind.bounds)) if whole else found
 
     def portions(self) -> Iterator[Column]:
         """The records themselves, for the holder of the data only."""

@@ -38,11 +38,10 @@ from privatest.documents import number_from_json, texts_from_json, wholes_from_j
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.estimates.present import (
     COUNTED,
-    FEW_PRESENT,
     UNMEASURED,
+    Among,
     PresentCount,
     check_missing,
-    missing_facts,
     part_for_counting,
     public_number,
 )
@@ -282,9 +281,9 @@ class EstimateRelease(Outcome):
         meaning: what the parameter is, in words.
         missing: "count" where the answer is about the records that are present, whose number was measured; "none" where
             it was declared that no record is missing, or their type says so.
-        present: about how many records are present (readable, and making sense), with noise; None where that was not
-            measured.
+        present: about how many records the answer is about, with noise; None where that was not measured.
         present_interval: holds that number with a probability of ``confidence`` at least.
+        among: which records these are, in words: "present", "0 or 1", "whole numbers from 0 on".
     """
 
     KIND: ClassVar[str] = "Release of an estimate"
@@ -308,6 +307,7 @@ class EstimateRelease(Outcome):
     missing: str = "none"
     present: float | None = None
     present_interval: tuple[float, float] | None = None
+    among: str = "present"
 
     @property
     def fits(self) -> bool:
@@ -337,9 +337,16 @@ class EstimateRelease(Outcome):
         return f" Whether they do is not checked here: goodness_of_fit of {fitted!r} tells."
 
     @property
+    def _among(self) -> Among:
+        if self.present is None or self.present_interval is None:
+            return Among()
+        hidden = self.neighbours != "replace"
+        return Among(self.among, (self.present,), (self.present_interval,), (self.n,), hidden)
+
+    @property
     def few_present(self) -> bool:
         """Whether less than half of the records may be present."""
-        return self.present_interval is not None and 2 * self.present_interval[0] < self.n
+        return self._among.few
 
     @property
     def width(self) -> float:
@@ -350,26 +357,23 @@ class EstimateRelease(Outcome):
     def sentence(self) -> str:
         low, high = self.interval
         ends = f"{self.confidence:.4g} interval {low:.6g} to {high:.6g}"
+        among = self._among
         if self.beyond:
-            return (
+            return among.told(
                 f"No value of {self._of} in the range fits: the data lie {self.beyond} all of it, whose nearest end is "
                 f"{self.estimate:.6g}. Do not report this as an estimate: widen the range, or doubt the family."
             )
-        whose = " among the records that are present" if self.present is not None else ""
-        notion_words = (
-            f"The {self._of}{whose} is about {self.estimate:.6g}, {ends}, {condition(self.family)}.{self._check}"
+        return among.told(
+            f"The {self._of}{among.words} is about {self.estimate:.6g}, {ends}, {condition(self.family)}.{self._check}"
         )
-        return f"{notion_words} {FEW_PRESENT}." if self.few_present else notion_words
 
     def facts(self) -> list[Fact]:
         """The answer, and what every outcome ends with."""
         doubts = [Fact("beyond", self.beyond, BEYOND[self.beyond])] if self.beyond else []
-        present, few = missing_facts(
-            self.missing, self.present, self.present_interval, self.few_present, self.confidence
-        )
+        present, few = self._among.facts(self.missing, self.present, self.present_interval, self.confidence)
         return [
-            *doubts,
             *few,
+            *doubts,
             Fact("estimate", self.estimate, f"of {self._of}, median-unbiased"),
             Fact(
                 "interval",
@@ -770,6 +774,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             missing="count" if self.counts_present else "none",
             present=None if present is None else present.about,
             present_interval=None if present is None else present.interval,
+            among=self.asked.records,
         )
 
     def _few(self, noisy: Fraction, least: int) -> bool:
@@ -910,8 +915,8 @@ def design_estimate(
         near: a value you expect; the interval is shortest there. It holds the true value as often wherever that is.
         neighbours, max_rows_per_unit, privacy: as for :func:`privatest.design`.
         success: the label that counts, such as "Yes", where records are labels and the family is "bernoulli(?)".
-        missing: "count": the answer is about the records that are present (readable, and making sense), and how many
-            are is measured, within the budget. "none": you declare that no record is missing; one that is counts by a
+        missing: "count": the answer is about the records that are present (readable, and in the family's support), and
+            how many are is measured, within the budget. "none": you declare that all are; one that is not counts by a
             fixed score, which pulls the answer.
 
     >>> plan = design_estimate("bernoulli(?)", epsilon=1, n=200)
@@ -1083,7 +1088,8 @@ def estimate(
             :func:`privatest.design_estimate`.
         n: number of records; by default that of the data, which is public.
         missing: as for :func:`privatest.design_estimate`; left out, "none" where the declared type of the column admits
-            no missing value (whole numbers and truth values of NumPy, columns declared without nulls), else "count".
+            no missing value (whole numbers and truth values of NumPy, columns declared without nulls) and no number
+            outside the family's support, else "count".
         column, unit, ledger, dataset, request, rng: see :meth:`PrivateTest.run`.
 
     >>> found = estimate([0, 1, 0, 0, 1] * 200, "bernoulli(?)", epsilon=1)
@@ -1094,11 +1100,11 @@ def estimate(
 
     make_neighbourhood(neighbours, max_rows_per_unit)
     # What cannot be asked is refused before the data are opened.
-    OneParameter.of(_of_label(family, success), between)
+    asked = OneParameter.of(_of_label(family, success), between)
     records = None
     if missing is None and neighbours == "replace":
         records = engines.open_for(engines.Need(rows=max_rows_per_unit), data, column=column, unit=unit)
-        missing = "count" if records.declared.nullable else "none"
+        missing = "count" if records.declared.may_leave(asked.support) else "none"
     if n is None:
         if neighbours != "replace":
             raise InvalidInput(

@@ -31,11 +31,10 @@ from privatest.documents import number_from_json, texts_from_json, wholes_from_j
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.estimates.present import (
     COUNTED,
-    FEW_PRESENT,
     UNMEASURED,
+    Among,
     PresentCount,
     check_missing,
-    missing_facts,
     part_for_counting,
     public_number,
 )
@@ -496,6 +495,7 @@ class GroupsRelease(Outcome):
             where it was declared that no record is missing, or their type says so.
         present: about how many records of each group are present, with noise; None where that was not measured.
         present_intervals: each holds that number with a probability of ``confidence`` at least.
+        among: which records these are, in words: "present", "0 or 1", "finite numbers".
         counted: which records are successes, in words; a rate is their share.
     """
 
@@ -522,27 +522,29 @@ class GroupsRelease(Outcome):
     missing: str = "none"
     present: tuple[float, float] | None = None
     present_intervals: tuple[tuple[float, float], tuple[float, float]] | None = None
+    among: str = "present"
+
+    @property
+    def _among(self) -> Among:
+        if self.present is None or self.present_intervals is None:
+            return Among()
+        return Among(self.among, self.present, self.present_intervals, self.n)
 
     @property
     def few_present(self) -> bool:
         """Whether less than half of the records of a group may be present."""
-        if self.present_intervals is None:
-            return False
-        return any(2 * low < n for (low, _), n in zip(self.present_intervals, self.n, strict=True))
+        return self._among.few
 
     @property
     def sentence(self) -> str:
         low, high = self.interval
         finding = "differ" if self.alternative == "two-sided" else f"differ ({self.names[1]} is {self.alternative})"
         decided = f"The rates {finding}" if self.decision == "alternative" else "No difference of the rates was found"
-        if self.present is not None:
-            decided += " among the records that are present"
-        answer = (
-            f"{decided} at level {self.alpha:g}, p-value {short(Probability(self.pvalue), 4)}: the rate of "
+        return self._among.told(
+            f"{decided}{self._among.words} at level {self.alpha:g}, p-value {short(Probability(self.pvalue), 4)}: the rate of "
             f"{self.names[1]} minus that of {self.names[0]} is about {self.difference:.4g}, {self.confidence:.4g} "
             f"interval {low:.4g} to {high:.4g}. Counted were {self.counted}."
         )
-        return f"{answer} {FEW_PRESENT}." if self.few_present else answer
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The design's picture with this outcome in it; without a design, the difference and its interval."""
@@ -554,9 +556,7 @@ class GroupsRelease(Outcome):
 
     def facts(self) -> list[Fact]:
         """The answer, and what every outcome ends with."""
-        present, few = missing_facts(
-            self.missing, self.present, self.present_intervals, self.few_present, self.confidence
-        )
+        present, few = self._among.facts(self.missing, self.present, self.present_intervals, self.confidence)
         return [
             *few,
             Fact("decision", self.decision, f"null: the rates are the same; {self.alternative} alternative"),
@@ -822,11 +822,13 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             simulated=simulated,
             miss=self._miss,
         )
+        asked = _outcome(self.outcome_text, None, None)
         return replace(
             found,
             privacy=self._met,
             n=self.n,
-            counted=_counted(_outcome(self.outcome_text, None, None)),
+            among=asked.records,
+            counted=_counted(asked),
             missing=self.missing,
             present=None if present is None else (present[0].about, present[1].about),
             present_intervals=None if present is None else (present[0].interval, present[1].interval),
@@ -1136,7 +1138,7 @@ def compare_groups(
     >>> found.decision
     'alternative'
     """
-    _outcome(outcome, above, success)  # what cannot be asked is refused before the data are opened
+    asked = _outcome(outcome, above, success)  # what cannot be asked is refused before the data are opened
     from privatest.engines import Need  # planning needs no engine
     from privatest.engines.sources import open_arms  # likewise
 
@@ -1152,7 +1154,7 @@ def compare_groups(
         for one in records.both:
             _check_counted(one.declared)
     if missing is None:
-        missing = "count" if any(one.declared.nullable for one in records.both) else "none"
+        missing = "count" if any(one.declared.may_leave(asked.support) for one in records.both) else "none"
     made = design_groups(
         n=counts,
         epsilon=epsilon,

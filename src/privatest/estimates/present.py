@@ -22,7 +22,6 @@ MISSING = ("count", "none")
 """What is said about missing records: how many are present is measured, or there are none."""
 COUNTED = "the answer is about the records that are present; how many are is measured"
 UNMEASURED = "declared: no record is missing or unreadable; one that is counts by its fixed score"
-FEW_PRESENT = "MORE THAN HALF of the records may be missing, unreadable or without sense here: look at the column"
 PARTS = tuple(Fraction(part, 100) for part in (3, 5, 7, 10, 15, 20, 30, 40, 50))
 """Which part of the budget the number of present records may cost, where the number of all is public."""
 SPREAD = 0.15
@@ -70,17 +69,66 @@ class PresentCount:
         return cls(within(count), (within(count - away), within(count + away)))
 
 
-def missing_facts(
-    missing: str, present: Any, interval: Any, few: bool, confidence: float
-) -> tuple[list[Fact], list[Fact]]:
-    """What a release says of missing records; and what it begins with where they may be most."""
-    if present is None:
-        return [Fact("missing", missing, UNMEASURED)], []
-    said = [
-        Fact("present", present, "records are present: readable, and making sense; with noise"),
-        Fact("present_interval", interval, f"holds that number with probability {confidence:g} at least"),
-    ]
-    return said, [Fact("few_present", few, FEW_PRESENT)] if few else []
+@dataclass(frozen=True)
+class Among:
+    """Which records an answer is about, and about how many of how many these are, as it is said to people.
+
+    Attributes:
+        records: what a record must be, in words: "present", "0 or 1"; empty where the number was not measured.
+        present, intervals: about how many there are, and where that number lies; one of each for each group.
+        n: of how many, each.
+        hidden: whether these are the numbers expected, the true ones not being public.
+    """
+
+    records: str = ""
+    present: tuple[float, ...] = ()
+    intervals: tuple[tuple[float, float], ...] = ()
+    n: tuple[int, ...] = ()
+    hidden: bool = False
+
+    @property
+    def few(self) -> bool:
+        """Whether less than half of the records (of some group) may be of that kind."""
+        return any(2 * low < n for (low, _), n in zip(self.intervals, self.n, strict=True))
+
+    @property
+    def none(self) -> bool:
+        """Whether there may be no such record (in some group) at all: then there is no answer about them."""
+        return any(low <= 0 for low, _ in self.intervals)
+
+    @property
+    def words(self) -> str:
+        """For the middle of a sentence: " among the records that are 0 or 1 (about 1,990 of 2,000)"."""
+        if not self.records:
+            return ""
+        of = " of the expected " if self.hidden else " of "
+        told = (f"{one:,.0f}{of}{n:,}" for one, n in zip(self.present, self.n, strict=True))
+        return f" among the records that are {self.records} (about {' and '.join(told)})"
+
+    @property
+    def doubt(self) -> str:
+        """What an answer begins with where most records may be of another kind; empty where they are not."""
+        if not self.few:
+            return ""
+        most = "ALL" if self.none else "MORE THAN HALF"
+        labels = "" if self.records == "present" else " If they are labels, name the one that counts: success='Yes'."
+        return f"{most} of the records may be missing, or not {self.records}: look at the column (pt.check).{labels}"
+
+    def told(self, answer: str) -> str:
+        """The sentence of a release: the doubt first, and no number where there may be no record to tell it of."""
+        if self.none:
+            return f"{self.doubt} Nothing is known of the records that are {self.records}: report no number."
+        return f"{self.doubt} {answer}".lstrip()
+
+    def facts(self, missing: str, present: Any, interval: Any, confidence: float) -> tuple[list[Fact], list[Fact]]:
+        """What a release says of missing records; and what it begins with where they may be most."""
+        if not self.records:
+            return [Fact("missing", missing, UNMEASURED)], []
+        said = [
+            Fact("present", present, f"records are {self.records}, with noise"),
+            Fact("present_interval", interval, f"holds that number with probability {confidence:g} at least"),
+        ]
+        return said, [Fact("few_present", True, self.doubt)] if self.few else []
 
 
 def check_missing(missing: object) -> None:

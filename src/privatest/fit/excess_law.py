@@ -609,7 +609,7 @@ def _rough_cutoff(deviation: float, scale: float, alpha: float) -> float:
 
 
 ACCURACY = 1e-8
-"""Bound on the error of a probability of T plus noise; measured in tests/fit/test_law.py."""
+"""Bound on the error of a probability of T plus noise; measured in tests/fit/test_excess_law.py."""
 LARGEST_WINDOW = 1 << 24
 # Standard deviations below and above the mean that the window holds; T is skewed to the right.
 REACHES = (9.0, 15.0)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from privatest.errors import InvalidDistribution, InvalidInput, shown
-from privatest.hypotheses.distribution import Distribution, Labels
+from privatest.hypotheses.distribution import Distribution, Labels, Numbers
 from privatest.hypotheses.families import number_text
 from privatest.hypotheses.parse import as_hypothesis, parse
 from privatest.hypotheses.sets import Box, make_box, parameters_of
@@ -183,6 +183,26 @@ class OneParameter:
     def exact(self) -> bool:
         """Whether all other parameters are known."""
         return self.is_share or not self._box_at(self.inner[0]).free
+
+    @cached_property
+    def support(self) -> tuple[float, float]:
+        """Between which numbers the records of all members lie; of a share the whole line: any label is a record."""
+        members = [] if self.is_share else [self.member(value) for value in self.inner]
+        ends = [law.support for law in members if isinstance(law, Numbers)]
+        return min((low for low, _ in ends), default=-math.inf), max((high for _, high in ends), default=math.inf)
+
+    @cached_property
+    def records(self) -> str:
+        """What a record must be to count, in words: "0 or 1", "finite numbers"."""
+        if self.is_share:
+            return "present"
+        (low, high), whole = self.support, self.box(*self.inner).family.discrete
+        if (low, high) == (0, 1) and whole:
+            return "0 or 1"
+        kind, first, last = "whole numbers" if whole else "numbers", number_text(low), number_text(high)
+        if math.isinf(low):
+            return f"finite {kind}"
+        return f"{kind} from {first} on" if math.isinf(high) else f"{kind} from {first} to {last}"
 
     @cached_property
     def logarithmic(self) -> bool:

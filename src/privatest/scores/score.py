@@ -171,12 +171,18 @@ class IntegerCells(Cells):
         # Floats are exact enough: from 2^53 on there are only the outermost, pooled cells.
         return self.first.astype(np.float64)
 
+    @cached_property
+    def _consecutive(self) -> bool:
+        """Whether all cells but the first and the last hold one integer each."""
+        return self.count > 1 and bool(np.all(np.diff(self.first[1:]) == 1))
+
     def index(self, numbers: Floats) -> Indices:
-        sane = (numbers >= self._starts[0]) & (numbers <= float(self.last))
-        whole = np.where(sane, numbers, self._starts[0])
-        sane &= np.floor(whole) == whole
-        found = np.searchsorted(self._starts, whole, side="right") - 1
-        return np.where(sane, found, self.count)
+        with np.errstate(invalid="ignore"):
+            inside = (np.floor(numbers) == numbers) & (numbers >= self._starts[0]) & (numbers <= float(self.last))
+        if self._consecutive:
+            return _whole_cells(numbers - (self._starts[1] - 1), self.count, inside)
+        found = np.searchsorted(self._starts, numbers, side="right") - 1
+        return np.where(inside, found, self.count)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "first": [int(k) for k in self.first], "last": int(self.last)}
@@ -213,10 +219,8 @@ class DyadicCells(Cells):
 
     def index(self, numbers: Floats) -> Indices:
         with np.errstate(invalid="ignore", over="ignore"):
-            sane = np.isfinite(numbers) & (numbers >= self.low) & (numbers <= self.high)
-            cell = np.floor(numbers * self.factor)
-        cell = np.clip(np.where(sane, cell, self.first), self.first, self.first + self.size - 1) - self.first
-        return np.where(sane, cell.astype(np.intp), self.size)
+            cell = np.floor(numbers * self.factor) - self.first
+        return _whole_cells(cell, self.size, _inside(numbers, self.low, self.high))
 
     def to_dict(self) -> dict[str, Any]:
         fields = {"exponent": self.exponent, "first": self.first, "size": self.size}
@@ -253,17 +257,32 @@ class BoundedCells(Cells):
     def index(self, numbers: Floats) -> Indices:
         half = 1 << self.exponent
         with np.errstate(invalid="ignore", over="ignore"):
-            sane = np.isfinite(numbers) & (numbers >= self.low) & (numbers <= self.high)
-            away = np.where(sane, numbers, self.centre) - self.centre
+            away = numbers - self.centre
             cell = np.floor(away / (self.scale + np.abs(away)) * self.factor) + half
-        cell = np.clip(np.where(np.isnan(cell), 0.0, cell), 0, 2 * half - 1)
-        # Numbers so large that the quotient is inf/inf belong to the outermost cell of their side.
-        cell = np.where(np.isinf(away) & (away > 0), 2 * half - 1, cell)
-        return np.where(sane, cell.astype(np.intp), self.count)
+        if np.any(lost := np.isnan(cell)):
+            # Numbers so large that the quotient is inf/inf belong to the outermost cell of their side.
+            cell = np.where(lost, np.where(away > 0, 2.0 * half, 0.0), cell)
+        return _whole_cells(cell, self.count, _inside(numbers, self.low, self.high))
 
     def to_dict(self) -> dict[str, Any]:
         fields = {"centre": self.centre, "scale": self.scale, "exponent": self.exponent}
         return {"kind": self.kind, **fields, "support": _support_to_json(self.low, self.high)}
+
+
+def _inside(numbers: Floats, low: float, high: float) -> npt.NDArray[np.bool_]:
+    """Whether each number is finite and lies in [low, high]."""
+    found = np.isfinite(numbers)
+    if low > -math.inf:
+        found &= numbers >= low
+    if high < math.inf:
+        found &= numbers <= high
+    return found
+
+
+def _whole_cells(cell: Floats, count: int, inside: npt.NDArray[np.bool_]) -> Indices:
+    """Return whole numbers as cells: clipped to [0, count - 1], and ``count`` where ``inside`` is false."""
+    cell = np.minimum(np.maximum(cell, 0.0), count - 1.0)
+    return (cell if np.all(inside) else np.where(inside, cell, float(count))).astype(np.intp)
 
 
 def _support_to_json(low: float, high: float) -> list[float | None]:
