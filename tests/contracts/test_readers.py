@@ -239,6 +239,15 @@ def test_columns_of_one_table_are_not_both_groups() -> None:
     assert pt.compare_groups(connection.table("t"), connection.table("other"), column="x", epsilon=1).n == (40, 40)
 
 
+@pytest.mark.parametrize("name", [pytest.param("Spark", marks=warehouses.SPARK)])
+def test_one_query_is_not_both_groups(name: str, tmp_path: Path) -> None:
+    frame = warehouses.WAREHOUSES[name]({"x": [0.0, 1.0] * 20}, tmp_path)
+    with pytest.raises(InvalidData, match="both groups"):
+        pt.compare_groups(frame, frame.select("x"), epsilon=1, outcome="bernoulli(?)")
+    halves = frame.filter("x < 1"), frame.filter("x > 0")
+    assert pt.compare_groups(*halves, epsilon=1, outcome="bernoulli(?)").n == (20, 20)
+
+
 CANARY = "CANARYx7051"
 FLAGS = {
     "who": [f"p{i}" for i in range(40)],
