@@ -173,7 +173,7 @@ def test_what_a_table_of_facts_says() -> None:
 @pytest.mark.parametrize("epsilon", [0.5, math.inf])
 def test_a_release_is_read_as_it_was_written(epsilon: float) -> None:
     private = math.isfinite(epsilon)
-    release = Release("null", 0.25 if private else None, 0.5 if private else None, epsilon, 3, "tight", "replace")
+    release = Release("null", 0.25 if private else None, 0.5 if private else None, 3, "tight", epsilon=epsilon)
     assert Release.from_dict(json.loads(json.dumps(release.to_dict()))) == release
     assert ("pvalue      0.5" in str(release)) == private
 
@@ -218,7 +218,7 @@ def test_scores_count_as_they_are_unless_said_otherwise() -> None:
 def test_a_release_is_simulated_only_where_that_is_said_and_prints_no_receipt() -> None:
     assert not made().release(Fraction(0)).simulated
     assert made().release(Fraction(0), simulated=True).simulated
-    plain = Release("null", 0.25, 0.5, 1.0, 3, "tight", "replace")
+    plain = Release("null", 0.25, 0.5, 3, "tight", epsilon=1.0)
     assert not plain.simulated
     assert "receipt" not in repr(plain)
 

@@ -32,7 +32,17 @@ def arms() -> pt.GroupsDesign:
 def released(arms: pt.GroupsDesign, **other: Any) -> pt.GroupsRelease:
     """A release as a run would give it back, at once."""
     made = pt.GroupsRelease(
-        "alternative", 0.012, 0.25, (0.05, 0.44), (0.3, 0.55), 0.95, 0.05, "two-sided", 2.0, (40, 60), design=arms
+        "alternative",
+        0.012,
+        0.25,
+        (0.05, 0.44),
+        (0.3, 0.55),
+        0.95,
+        0.05,
+        "two-sided",
+        (40, 60),
+        epsilon=2.0,
+        design=arms,
     )
     return replace(made, **other)
 
@@ -113,7 +123,7 @@ def test_a_number_that_cannot_be_computed_is_left_out(
     axes = rate.plot()
     axes.figure.canvas.draw()
     assert any("not known" in text for text in artists.legend(axes))
-    found = pt.EstimateRelease(0.3, (0.2, 0.45), 0.95, "p", 1.0, 2.0, 40, design=rate)
+    found = pt.EstimateRelease(0.3, (0.2, 0.45), 0.95, "p", 1.0, 40, epsilon=2.0, design=rate)
     assert not artists.labelled(found.plot(), "_no private")
     assert not quick
 
@@ -139,7 +149,7 @@ def test_a_real_estimate_lies_on_its_axis(rate: pt.EstimateDesign, simulated: bo
 
 @pytest.mark.usefixtures("quick")
 def test_data_beyond_the_range_are_told(rate: pt.EstimateDesign) -> None:
-    found = pt.EstimateRelease(1.0, (0.9, 1.0), 0.95, "p", 1.0, 2.0, 40, beyond="above", design=rate)
+    found = pt.EstimateRelease(1.0, (0.9, 1.0), 0.95, "p", 1.0, 40, epsilon=2.0, beyond="above", design=rate)
     axes = found.plot()
     assert "the data lie ABOVE the range" in axes.get_title(loc="left")
     assert artists.labelled(axes, "end of the range")[0].get_xdata()[0] == 1

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from privatest.charge import Receipt
 from privatest.decision.run import Besides, Design, Outcome, R
-from privatest.engines.records import Need, OrderTeller, Records
+from privatest.engines.records import Need, OrderTeller
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.facts import Described, Fact, short
+from privatest.numbers import Number
 from privatest.privacy import Notion
 
 if TYPE_CHECKING:
@@ -80,23 +80,14 @@ class ChangePoint(Outcome):
     accuracy: int
     beta: float
     changed: bool | None
-    epsilon: float
     method: str
     n: int
     false_alarm: float | None = None
     power: float | None = None
-    neighbours: str = "replace"
-    simulated: bool = False
     block: int | None = None
     sums: tuple[float, ...] | None = field(default=None, repr=False)
     order_value: int | float | str | None = None
     order_range: tuple[int | float | str | None, ...] | None = None
-    privacy: str | None = None
-    receipt: Receipt | None = field(default=None, compare=False, repr=False)
-
-    design: Any = field(default=None, compare=False, repr=False)
-
-    persons: bool = False
     misfits: tuple[str, ...] | None = None
 
     @property
@@ -223,7 +214,7 @@ class PublicOrder(Besides):
         """Nothing but that it is asked for."""
         return {"public_order": True}
 
-    def prepared(self, records: Records) -> Records:
+    def prepared(self, design: Any, records: Any) -> Any:  # noqa: ARG002 - of the records alone
         """The records themselves; refuses those that cannot tell the values of their order."""
         if not (isinstance(records, OrderTeller) and records.tells_order):
             raise InvalidData(
@@ -232,9 +223,9 @@ class PublicOrder(Besides):
             )
         return records
 
-    def release(self, design: Any, draw: Any, records: Callable[[], Any], *, simulated: bool) -> Any:
+    def added(self, design: Any, outcome: Any, draw: Any, records: Callable[[], Any]) -> Any:  # noqa: ARG002 - no draw
         """The change point, with the values."""
-        found: ChangePoint = design.release(draw, simulated=simulated)
+        found: ChangePoint = outcome
         if found.index is None:
             return found
         last = found.n - 1
@@ -270,6 +261,7 @@ class PlanInTime(Design[R]):
         unit: str | None = None,
         order: str | None = None,
         public_order: bool = False,
+        odd_epsilon: Number | None = None,
         ledger: Any = None,
         dataset: str | None = None,
         request: str | None = None,
@@ -288,11 +280,11 @@ class PlanInTime(Design[R]):
                 ``order_range``), or at all indices (``order_values``). They are looked up at what was released, in a
                 column that is the same whatever the records hold, so they cost no privacy if the declaration is true.
                 Without it nothing of the order's values leaves the data.
+            odd_epsilon: as for :meth:`PrivateTest.run`; rows that do not count, because of ``unit``, are odd as well.
         """
         where, told = {"column": column, "unit": unit, "order": order}, self._PUBLIC.of(order, public_order)
-        return self.run_opened(
-            None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=told
-        )
+        payer = {"ledger": ledger, "dataset": dataset, "request": request}
+        return self.run_opened(None, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon, besides=told)
 
 
 @dataclass(frozen=True)
@@ -337,20 +329,11 @@ class ChangePoints(Outcome):
     accuracy: int
     spacing: int
     beta: float
-    epsilon: float
     n: int
     false_alarm: float
     block: int
-    neighbours: str = "replace"
-    simulated: bool = False
     sums: tuple[float, ...] | None = field(default=None, repr=False)
     order_values: tuple[int | float | str | None, ...] | None = None
-    privacy: str | None = None
-    receipt: Receipt | None = field(default=None, compare=False, repr=False)
-
-    design: Any = field(default=None, compare=False, repr=False)
-
-    persons: bool = False
     misfits: tuple[str, ...] | None = None
 
     KIND: ClassVar[str] = "Change points"

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -293,15 +293,8 @@ class EstimateRelease(Outcome):
     confidence: float
     parameter: str
     statistic: float
-    epsilon: float
     n: int
     beyond: str = ""
-    neighbours: str = "replace"
-    simulated: bool = False
-    receipt: Any = field(default=None, compare=False, repr=False)
-    design: Any = field(default=None, compare=False, repr=False)
-    privacy: str | None = None
-    persons: bool = False
     family: str = ""
     meaning: str = ""
     missing: str = "none"
@@ -763,11 +756,11 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             self.confidence,
             self.parameter,
             float(noisy * self.score.step / self._shifted[0]),
-            self.epsilon,
             self.n,
             inverted.beyond(noisy, EXTREME, count) if value in self.between else "",
-            self.neighbours,
-            simulated,
+            epsilon=self.epsilon,
+            neighbours=self.neighbours,
+            simulated=simulated,
             privacy=self._met,
             family=self.asked.model,
             meaning=self.asked.meaning,
@@ -1071,6 +1064,7 @@ def estimate(
     max_rows_per_unit: int = 1,
     column: str | None = None,
     unit: str | None = None,
+    odd_epsilon: Number | None = None,
     ledger: Any = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -1090,7 +1084,7 @@ def estimate(
         missing: as for :func:`privatest.design_estimate`; left out, "none" where the declared type of the column admits
             no missing value (whole numbers and truth values of NumPy, columns declared without nulls) and no number
             outside the family's support, else "count".
-        column, unit, ledger, dataset, request, rng: see :meth:`PrivateTest.run`.
+        column, unit, odd_epsilon, ledger, dataset, request, rng: see :meth:`PrivateTest.run`.
 
     >>> found = estimate([0, 1, 0, 0, 1] * 200, "bernoulli(?)", epsilon=1)
     >>> found.interval[0] < 0.4 < found.interval[1]
@@ -1130,4 +1124,5 @@ def estimate(
         missing=missing or "none",
     )
     where: Mapping[str, str | None] = {"column": column, "unit": unit}
-    return made.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+    payer = {"ledger": ledger, "dataset": dataset, "request": request}
+    return made.run_opened(records, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon)
