@@ -330,6 +330,13 @@ class EstimateRelease(Outcome):
         return f" Whether they do is not checked here: goodness_of_fit of {fitted!r} tells."
 
     @property
+    def _spelled(self) -> str:
+        """How a label is looked for, where its share may be 0 because it is spelled in another way."""
+        if self.interval[0] > 0 or not self.family.startswith("categorical(") or "\"" not in self.family:
+            return ""
+        return " Labels are compared letter by letter; pt.read_as(data, fold_case=True) reads them in any case."
+
+    @property
     def _among(self) -> Among:
         if self.present is None or self.present_interval is None:
             return Among()
@@ -357,7 +364,8 @@ class EstimateRelease(Outcome):
                 f"{self.estimate:.6g}. Do not report this as an estimate: widen the range, or doubt the family."
             )
         return among.told(
-            f"The {self._of}{among.words} is about {self.estimate:.6g}, {ends}, {condition(self.family)}.{self._check}"
+            f"The {self._of}{among.words} is about {self.estimate:.6g}, {ends}, {condition(self.family)}."
+            f"{self._check}{self._spelled}"
         )
 
     def facts(self) -> list[Fact]:
