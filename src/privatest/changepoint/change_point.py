@@ -110,18 +110,18 @@ class ChangePoint(Outcome):
 
     @property
     def sentence(self) -> str:
-        """Where, or that nothing changed, and how surely; whether the records look like P and Q at all."""
-        return f"{self._answer}{self._doubt}"
+        """Whether the records look like P and Q at all; where, or that nothing changed, and how surely."""
+        return f"{self._doubt}{self._answer}{self._unchecked}"
 
     @property
     def _doubt(self) -> str:
         """That the released sums do not look like P before the index, or Q after it; empty where they do."""
         if not self.misfits:
-            return self._unchecked
+            return ""
         laws = {"before": "P", "after": "Q"}
-        sides = " and ".join(f"those {side} it do not look like {laws[side]}" for side in self.misfits)
-        told = "the records do not look like P" if self.index is None else sides
-        return f" But {told}: {PROMISE}"
+        sides = " and ".join(f"those {side} the index do not look like {laws[side]}" for side in self.misfits)
+        told = "The records do not look like P" if self.index is None else f"Of the records {sides}"
+        return f"{told}: {PROMISE} "
 
     @property
     def _unchecked(self) -> str:
@@ -356,12 +356,11 @@ class ChangePoints(Outcome):
 
     @property
     def sentence(self) -> str:
-        """Where, or that nothing changed, and how surely; whether the records look like P and Q at all."""
-        doubt = ""
-        if self.misfits:
-            laws = " and ".join({"null": "P", "alternative": "Q"}[one] for one in self.misfits)
-            doubt = f" But records that are taken to come from {laws} do not look like it: {PROMISE}"
-        return f"{self._answer}{doubt}"
+        """Whether the records look like P and Q at all; where, or that nothing changed, and how surely."""
+        if not self.misfits:
+            return self._answer
+        laws = " and ".join({"null": "P", "alternative": "Q"}[one] for one in self.misfits)
+        return f"Records that are taken to come from {laws} do not look like it: {PROMISE} {self._answer}"
 
     @property
     def _answer(self) -> str:

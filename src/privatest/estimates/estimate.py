@@ -38,6 +38,7 @@ from privatest.documents import number_from_json, texts_from_json, wholes_from_j
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.estimates.present import (
     COUNTED,
+    SPELLED,
     UNMEASURED,
     Among,
     PresentCount,
@@ -331,10 +332,8 @@ class EstimateRelease(Outcome):
 
     @property
     def _spelled(self) -> str:
-        """How a label is looked for, where its share may be 0 because it is spelled in another way."""
-        if self.interval[0] > 0 or not self.family.startswith("categorical(") or "\"" not in self.family:
-            return ""
-        return " Labels are compared letter by letter; pt.read_as(data, fold_case=True) reads them in any case."
+        """How a label is looked for, where its share may be 0 because it is written in another way."""
+        return SPELLED if self.interval[0] <= 0 and self.family.startswith("categorical(") else ""
 
     @property
     def _among(self) -> Among:

@@ -31,6 +31,7 @@ from privatest.documents import number_from_json, texts_from_json, wholes_from_j
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.estimates.present import (
     COUNTED,
+    SPELLED,
     UNMEASURED,
     Among,
     PresentCount,
@@ -464,6 +465,9 @@ STEPS_PER_DEVIATION = 24
 LONGEST = 2**20
 """How far noise may reach, in fine units: laws longer than that take minutes."""
 OUTCOMES = "'bernoulli(?)', 'share_above(cut, ?)' or 'categorical(label=?)'"
+RARE = 0.01
+"""Where both rates are below this, the label that is counted may be written in another way."""
+LABEL = "records that are "
 FRACTIONAL = ("float", "double", "decimal", "numeric")
 """Words in the names of types of numbers that need not be whole, in every library."""
 LARGEST = 2**31
@@ -537,6 +541,7 @@ class GroupsRelease(Outcome):
             f"{decided}{self._among.words} at level {self.alpha:g}, p-value {short(Probability(self.pvalue), 4)}: the "
             f"rate of {self.names[1]} minus that of {self.names[0]} is about {self.difference:.4g}, "
             f"{self.confidence:.4g} interval {low:.4g} to {high:.4g}. Counted were {self.counted}."
+            f"{SPELLED if max(self.rates) < RARE and self.counted.startswith(LABEL) else ''}"
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -995,7 +1000,7 @@ def _outcome(outcome: Any, above: Any, success: Any) -> OneParameter:
 def _counted(asked: OneParameter) -> str:
     """Which records count as successes, in words."""
     if asked.is_share:
-        return f"records that are {asked.label!r}"
+        return f"{LABEL}{asked.label!r}"
     family = asked.box(*asked.inner)
     if family.family.name == "share_above":
         return f"numbers of at least {number_text(family.low[0])}"

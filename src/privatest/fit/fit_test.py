@@ -88,12 +88,13 @@ class FitRelease(Release):
 
     @property
     def sentence(self) -> str:
-        """The decision, and what else than another law may be the reason of it."""
-        if self.decision == "null":
-            return super().sentence
+        """The decision, and what else than the records' law may be the reason of it."""
+        counts = "privatest.check counts them, odd_epsilon= tells their share"
+        if self.odd_share is not None:
+            counts = f"they are {self.odd_share:.3g} of all, give or take {self.odd_margin:.2g}"
         return (
             f"{super().sentence} Records that are missing, unreadable or of no cell count as the likeliest one: "
-            "privatest.check counts them."
+            f"{counts}."
         )
 
     def to_dict(self) -> dict[str, Any]:
