@@ -116,9 +116,11 @@ class Among:
         """What an answer begins with where most records may be of another kind; empty where they are not."""
         if not self.few:
             return ""
+        if any(low <= 0 and high >= n for (low, high), n in zip(self.intervals, self.n, strict=True)):
+            return f"TOO FEW RECORDS for this budget: the noise hides whether any of them is {self.records}."
         most, way = "ALL" if self.none else "MORE THAN HALF", ""
         if self.records == "0 or 1":
-            way = " If they are labels, name the one that counts: success='Yes'."
+            way = " Labels: name the one that counts, success='Yes'. Numbers: name a cut, 'share_above(5, ?)'."
         elif self.records != "present":
             way = " Numbers stored as text are no numbers: convert them, or say how they are written (pt.read_as)."
         kind = "missing" if self.records == "present" else f"missing, or not {self.records}"
