@@ -540,6 +540,10 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
             null,
         ),
         "decide, odd_epsilon": (lambda d, **k: pt.decide(d, *NUMBERS, odd_epsilon=0.5, **one, **k), null),
+        "estimate, odd_epsilon": (
+            lambda d, **k: pt.estimate(d, "normal(mean=?, sd=1)", between=(-3, 3), odd_epsilon=0.5, **one, **k),
+            mean,
+        ),
         "decision alone": (lambda d, **k: pt.decide(d, *NUMBERS, release="decision", **one, **k), null),
         "design().run": (
             lambda d, **k: pt.design(*NUMBERS, epsilon=1, n=len(d)).run(d, column="x", **k),

@@ -244,6 +244,10 @@ OPTIONS = (
         'Where records come from, with one "?", as in "normal(mean=?, sd=1)".',
         f"estimate {_ESTIMATES}",
     ),
+    Option("family", TEXT, MANNER, 'Of an estimate or of groups: a family with one "?".', "check"),
+    Option("between", RANGE, MANNER, 'Of an estimate: between which two numbers the "?" lies.', "check"),
+    Option("success", TEXT, MANNER, "Of an estimate or of groups: the label that counts.", "check"),
+    Option("distance", NUMBER, MANNER, "Of a fit: total variation from the null.", "check"),
     Option(
         "between",
         RANGE,
@@ -446,7 +450,13 @@ OPTIONS = (
     Option("fold_case", SWITCH, READING, "Labels may differ in case, or by blanks around them.", f"check {_RUNS}"),
     Option("delimiter", TEXT, READING, "What separates the fields of CSV files: , ; | or a tab.", f"check {_RUNS}"),
     Option("text_order", SWITCH, READING, "The order of time is meant as that of its texts.", "detect changes"),
-    Option("odd_epsilon", LOSS, RUN, "Tell the share of records that make no sense, for so much more.", "test"),
+    Option(
+        "odd_epsilon",
+        LOSS,
+        RUN,
+        "Tell the share of records that make no sense, for so much more.",
+        f"{_RUNS} {_ON_DATA}",
+    ),
     Option(
         "public_order",
         SWITCH,

@@ -660,6 +660,45 @@ def test_the_share_of_odd_records_is_told_and_charged(run: Run, comma: str, tmp_
         assert run(*words[:-2], bad, *paying[:-1], "s").refused
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("estimate", "--family", "bernoulli(?)"),
+        ("groups", "--group", "arm"),
+        ("fit", "--null", "bernoulli(0.5)", "--distance", "0.3"),
+        ("detect", "--null", "bernoulli(0.2)", "--alternative", "bernoulli(0.8)"),
+        ("changes", "--null", "bernoulli(0.2)", "--alternative", "bernoulli(0.8)"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_command_on_data_tells_the_share(words: tuple[str, ...], run: Run, tmp_path: Path) -> None:
+    rows = [f"{('Yes', '1', '0', '1')[i % 4]},{'ab'[i % 2]}" for i in range(400)]
+    (tmp_path / "a.csv").write_text("x,arm\n" + "\n".join(rows) + "\n")
+    asked = (words[0], tmp_path / "a.csv", *words[1:], "--column", "x", "--epsilon", "1", "--odd-epsilon", "20")
+    report = tmp_path / "report.html"
+    found = run(*asked, "--json", "--report", report).document
+    assert abs(found["odd_share"] - 0.25) < 0.02  # 8 records off at odd_epsilon 20: probability e^-160
+    assert found["epsilon"] == 21
+    assert "--odd-epsilon 20" in report.read_text()
+
+
+def test_check_looks_at_other_questions(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x\n" + "0\n1\n2\nYes\n" * 5)
+
+    def odd(*words: str) -> int:
+        found = run("check", tmp_path / "a.csv", "--column", "x", *words, "--json")
+        assert found.document["private"] is False
+        return int(found.document["odd"])
+
+    assert odd("--family", "bernoulli(?)") == 10
+    assert odd("--family", "bernoulli(?)", "--success", "Yes") == 0
+    assert odd("--family", "normal(mean=?, sd=1)", "--between", "-3", "3") == 5
+    assert odd("--null", "bernoulli(0.5)", "--distance", "0.2") == 10
+    both = run("check", tmp_path / "a.csv", "--family", "bernoulli(?)", "--null", "normal(0,1)")
+    assert both.refused
+    assert "give one of them" in " ".join(both.err.split())
+
+
 def test_texts_are_read_as_said_in_every_command_that_runs(run: Run, comma: str, tmp_path: Path) -> None:
     said = ("--decimal", ",", "--missing", "NA", "--epsilon", "1")
     for words in (

@@ -246,6 +246,12 @@ def test_a_whole_number_outside_the_family_pulls_no_answer() -> None:
     assert "among the records that are 0 or 1 (about" in arms.sentence
 
 
+def test_noise_that_hides_all_records_is_not_blamed_on_the_column() -> None:
+    found = pt.estimate([0, 1] * 4, "bernoulli(?)", epsilon=0.01, rng=np.random.default_rng(1))
+    assert found.sentence.startswith("TOO FEW RECORDS for this budget: the noise hides whether any of them is 0 or 1.")
+    assert found.sentence.endswith("report no number.")
+
+
 def test_no_number_is_told_where_no_record_may_be_of_the_family(tmp_path: Path) -> None:
     """A file declares no types, and a refusal would tell of one record: the answer says so, and nothing else."""
     (tmp_path / "a.csv").write_text("x\n" + "Yes\nNo\nNo\n" * 300)
@@ -253,8 +259,9 @@ def test_no_number_is_told_where_no_record_may_be_of_the_family(tmp_path: Path) 
     found = pt.estimate(tmp_path / "a.csv", "bernoulli(?)", **words)
     assert found.interval == (0, 1)
     assert found.sentence == (
-        "ALL of the records may be missing, or not 0 or 1: look at the column (pt.check). If they are labels, name the "
-        "one that counts: success='Yes'. Nothing is known of the records that are 0 or 1: report no number."
+        "ALL of the records may be missing, or not 0 or 1: look at the column (pt.check). Labels: name the one that "
+        "counts, success='Yes'. Numbers: name a cut, 'share_above(5, ?)'. Nothing is known of the records that are 0 "
+        "or 1: report no number."
     )
     assert str(found).splitlines()[1].split()[:2] == ["few", "present"]
     assert pt.estimate(tmp_path / "a.csv", "bernoulli(?)", success="Yes", **words).width < 0.2

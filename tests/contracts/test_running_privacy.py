@@ -502,13 +502,12 @@ def test_a_value_read_where_a_record_lies_is_seen(monkeypatch: pytest.MonkeyPatc
     """Not at the released index, but at the first record that is 1: the same check fails without end."""
     plan = small_plan(Fraction(1), 3, 0.4)
 
-    def leaking(_self: Any, design: Any, draw: Any, records: Any, *, simulated: bool) -> Any:
-        found = design.release(draw, simulated=simulated)
+    def leaking(_self: Any, _design: Any, found: Any, _draw: Any, records: Any) -> Any:
         scores = records().series(plan._design.scores[0])
         first = int(np.argmax(scores == scores.min()))
         return found if found.index is None else replace(found, order_value=records().order_values([first])[0])
 
-    monkeypatch.setattr(change_plan.PublicOrder, "release", leaking)
+    monkeypatch.setattr(change_plan.PublicOrder, "added", leaking)
     with walking(6):
         assert loss(run_plan(plan, public_order=True), (0, 1), 3) > 1.9
 

@@ -5,8 +5,10 @@ The table is that of ``python -m benchmarks.ordinary columns``, whose verdicts a
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -59,3 +61,50 @@ def test_a_silent_answer_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(ordinary, "column_questions", lambda: {"late": (late, share)})
     assert ordinary.column_verdict("late", FOUND["dates"], 1) == "silent", "a refusal after the charge"
+
+
+RNG = np.random.default_rng(8)
+ONES = (RNG.random(1000) < 0.3).astype(int)
+REALS = RNG.normal(0.4, 1, 1000)
+RATE: dict[str, Any] = {"family": "bernoulli(?)"}
+MEAN: dict[str, Any] = {"family": "normal(mean=?, sd=1)", "between": (-3, 3)}
+LABEL: dict[str, Any] = {"family": "bernoulli(?)", "success": 1}
+MORE: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "numbers stored as text": (pd.Series([f"{x:.3f}" for x in REALS], dtype=object), MEAN, "^ALL .* stored as text"),
+    "0 and 1 as text": (pd.Series([str(x) for x in ONES], dtype=object), RATE, "^ALL .* success='Yes'"),
+    "0 and 1 as text, a label": (pd.Series([str(x) for x in ONES], dtype=object), LABEL, "1 is not '1'"),
+    "true and false": (pd.Series(np.where(ONES, "true", "false"), dtype=object), RATE, "^ALL .* success='Yes'"),
+    "percentages": ([f"{100 * abs(x):.0f}%" for x in REALS], MEAN, "^ALL .* stored as text"),
+    "currency": ([f"${abs(x):.2f}" for x in REALS], MEAN, "^ALL .* stored as text"),
+    "decimal comma": ([f"{x:.2f}".replace(".", ",") for x in REALS], MEAN, "^ALL .* pt.read_as"),
+    "dates as numbers": (RNG.integers(20200101, 20201231, 1000), MEAN, "^No value .* fits: the data lie above"),
+    "beyond 2^53": (2**53 + RNG.integers(0, 9, 1000), MEAN, "^No value .* fits: the data lie above"),
+    "a sentinel among ones": (np.where(RNG.random(1000) < 0.2, -999, ONES), RATE, "The others, about .* do not count"),
+    "a sentinel among reals": (np.where(RNG.random(1000) < 0.1, -999, REALS), MEAN, "goodness_of_fit of .* tells"),
+    "infinite values": (np.where(RNG.random(1000) < 0.2, np.inf, REALS), MEAN, "The others, about .* do not count"),
+    "coded 1 and 2": (ONES + 1, RATE, "records that are 0 or 1 .* The others, about .* do not count"),
+    "coded -1 and 1": (2 * ONES - 1, RATE, "^MORE THAN HALF"),
+    "constant": (np.full(1000, 7), RATE, "^ALL"),
+    "negative zero": (np.where(ONES, 1.0, -0.0), RATE, "^The p"),
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_other_wrong_columns_are_said_to_be_wrong(name: str) -> None:
+    data, words, said = MORE[name]
+    found = pt.estimate(data, **words, epsilon=1, confidence=0.999, rng=np.random.default_rng(2))
+    assert re.search(said, found.sentence)
+    if "others" in said or name == "negative zero":
+        kept = np.asarray(data)[np.isin(data, (0, 1)) if words is RATE else np.isfinite(data)]
+        assert found.interval[0] <= kept.mean() <= found.interval[1]
+    if said.startswith("^ALL"):
+        assert found.interval == (words.get("between") or (0, 1))
+        assert found.sentence.endswith("report no number.")
+
+
+def test_an_empty_column_and_one_that_is_there_twice_are_refused() -> None:
+    with pytest.raises(pt.errors.PrivatestError, match="have no records"):
+        pt.estimate(pd.Series([], dtype=float), **RATE, epsilon=1)
+    twice = pd.DataFrame(np.ones((9, 2)), columns=["x", "x"])
+    with pytest.raises(pt.errors.PrivatestError, match="'x'"):
+        pt.estimate(twice, **RATE, column="x", epsilon=1)

@@ -145,8 +145,8 @@ def test_large_statistics_speak_for_the_null() -> None:
         assert (near.decision, far.decision) == ("null", "alternative")
 
 
-PRIVATE = Release("alternative", -3.25, 0.0125, 0.5, 100, "tight", "replace")
-OPEN = Release("null", None, None, math.inf, 100, "llr", "replace")
+PRIVATE = Release("alternative", -3.25, 0.0125, 100, "tight", epsilon=0.5)
+OPEN = Release("null", None, None, 100, "llr", epsilon=math.inf)
 SIMULATED = dataclasses.replace(PRIVATE, simulated=True)
 
 

@@ -31,7 +31,17 @@ def arms() -> pt.GroupsDesign:
 def released(arms: pt.GroupsDesign, **other: Any) -> pt.GroupsRelease:
     """A release as a run would give it back, at once."""
     made = pt.GroupsRelease(
-        "alternative", 0.012, 0.25, (0.05, 0.44), (0.3, 0.55), 0.95, 0.05, "two-sided", 2.0, (40, 60), design=arms
+        "alternative",
+        0.012,
+        0.25,
+        (0.05, 0.44),
+        (0.3, 0.55),
+        0.95,
+        0.05,
+        "two-sided",
+        (40, 60),
+        epsilon=2.0,
+        design=arms,
     )
     return replace(made, **other)
 
@@ -123,7 +133,7 @@ def test_a_real_estimate_lies_on_its_axis(rate: pt.EstimateDesign, simulated: bo
 
 @pytest.mark.usefixtures("quick")
 def test_data_beyond_the_range_are_told(rate: pt.EstimateDesign) -> None:
-    found = pt.EstimateRelease(1.0, (0.9, 1.0), 0.95, "p", 1.0, 2.0, 40, beyond="above", design=rate)
+    found = pt.EstimateRelease(1.0, (0.9, 1.0), 0.95, "p", 1.0, 40, epsilon=2.0, beyond="above", design=rate)
     axes = found.plot()
     assert "the data lie ABOVE the range" in axes.get_title(loc="left")
     assert artists.labelled(axes, "end of the range")[0].get_xdata()[0] == 1

@@ -486,6 +486,18 @@ def test_an_estimate_is_charged_once_and_replayed(fresh: Any) -> None:
     assert found["release"]["n"] == 390
 
 
+def test_a_run_tells_the_share_of_odd_records(fresh: Any) -> None:
+    arms(fresh.folder)
+    fresh.ledger.grant("odd", epsilon=100)
+    asked = {**RATE, "column": "visit", "source": {"path": "arms.csv"}, "dataset": "odd"}
+    found = fresh.post("/api/run/estimate", **asked, odd_epsilon=20).json()  # 118 of the 120 visits are not 0 or 1
+    assert abs(found["release"]["odd_share"] - 118 / 120) < 0.05
+    assert found["budget"]["spent"] == 21
+    assert "ALL of the records may be missing, or not 0 or 1" in found["sentence"]
+    groups = {**ARMS, "dataset": "odd"}
+    assert fresh.post("/api/run/groups", **groups, odd_epsilon=20).json()["release"]["odd_share"] < 0.05
+
+
 def test_two_groups_from_one_file_or_from_two(fresh: Any) -> None:
     arms(fresh.folder)
     one = fresh.post("/api/run/groups", **ARMS, control_name="b").json()

@@ -514,6 +514,7 @@ def detect_change(
     unit: str | None = None,
     order: str | None = None,
     public_order: bool = False,
+    odd_epsilon: Number | None = None,
     ledger: Any = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -536,6 +537,7 @@ def detect_change(
         order: which column gives the order of time; None where the records lie in that order.
         public_order: declare the values of that column public: the answer then names the one at the change too
             (``order_value``), as :meth:`ChangePlan.run` explains.
+        odd_epsilon: as for :meth:`ChangePlan.run`.
         ledger, dataset, request: charge that to the data set's budget before anything is computed. The same
             request again returns the same answer, free of charge.
         rng: only for simulations: a seeded generator in place of the operating system's randomness. The answer
@@ -549,7 +551,7 @@ def detect_change(
     >>> quiet.index, quiet.changed
     (None, False)
     """
-    notion_words = PublicOrder.of(order, public_order)
+    told = PublicOrder.of(order, public_order)
     rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
     records = open_for(Need(rows, ordered=True), data, column=column, unit=unit, order=order)
     n = records.count()
@@ -571,6 +573,5 @@ def detect_change(
         max_rows_per_unit=rows,
     )
     where = {"column": column, "unit": unit, "order": order}
-    return plan.run_opened(
-        records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=notion_words
-    )
+    payer = {"ledger": ledger, "dataset": dataset, "request": request}
+    return plan.run_opened(records, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon, besides=told)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from privatest.charge import Receipt
 from privatest.decision.run import Besides, Design, Outcome, R
-from privatest.engines.records import Need, OrderedRows, Records
+from privatest.engines.records import Need, OrderedRows
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.facts import Described, Fact, short
+from privatest.numbers import Number
 from privatest.privacy import Notion
 
 if TYPE_CHECKING:
@@ -80,23 +80,14 @@ class ChangePoint(Outcome):
     accuracy: int
     beta: float
     changed: bool | None
-    epsilon: float
     method: str
     n: int
     false_alarm: float | None = None
     power: float | None = None
-    neighbours: str = "replace"
-    simulated: bool = False
     block: int | None = None
     sums: tuple[float, ...] | None = field(default=None, repr=False)
     order_value: int | float | str | None = None
     order_range: tuple[int | float | str | None, ...] | None = None
-    privacy: str | None = None
-    receipt: Receipt | None = field(default=None, compare=False, repr=False)
-
-    design: Any = field(default=None, compare=False, repr=False)
-
-    persons: bool = False
     misfits: tuple[str, ...] | None = None
 
     @property
@@ -119,18 +110,18 @@ class ChangePoint(Outcome):
 
     @property
     def sentence(self) -> str:
-        """Where, or that nothing changed, and how surely; whether the records look like P and Q at all."""
-        return f"{self._answer}{self._doubt}"
+        """Whether the records look like P and Q at all; where, or that nothing changed, and how surely."""
+        return f"{self._doubt}{self._answer}{self._unchecked}"
 
     @property
     def _doubt(self) -> str:
         """That the released sums do not look like P before the index, or Q after it; empty where they do."""
         if not self.misfits:
-            return self._unchecked
+            return ""
         laws = {"before": "P", "after": "Q"}
-        sides = " and ".join(f"those {side} it do not look like {laws[side]}" for side in self.misfits)
-        told = "the records do not look like P" if self.index is None else sides
-        return f" But {told}: {PROMISE}"
+        sides = " and ".join(f"those {side} the index do not look like {laws[side]}" for side in self.misfits)
+        told = "The records do not look like P" if self.index is None else f"Of the records {sides}"
+        return f"{told}: {PROMISE} "
 
     @property
     def _unchecked(self) -> str:
@@ -223,7 +214,7 @@ class PublicOrder(Besides):
         """Nothing but that it is asked for."""
         return {"public_order": True}
 
-    def prepared(self, records: Records) -> Records:
+    def prepared(self, design: Any, records: Any) -> Any:  # noqa: ARG002 - of the records alone
         """The records themselves; refuses those that cannot tell the values of their order."""
         if not (isinstance(records, OrderedRows) and records.has_order_values):
             raise InvalidData(
@@ -232,9 +223,9 @@ class PublicOrder(Besides):
             )
         return records
 
-    def release(self, design: Any, draw: Any, records: Callable[[], Any], *, simulated: bool) -> Any:
+    def added(self, design: Any, outcome: Any, draw: Any, records: Callable[[], Any]) -> Any:  # noqa: ARG002 - no draw
         """The change point, with the values."""
-        found: ChangePoint = design.release(draw, simulated=simulated)
+        found: ChangePoint = outcome
         if found.index is None:
             return found
         last = found.n - 1
@@ -270,6 +261,7 @@ class PlanInTime(Design[R]):
         unit: str | None = None,
         order: str | None = None,
         public_order: bool = False,
+        odd_epsilon: Number | None = None,
         ledger: Any = None,
         dataset: str | None = None,
         request: str | None = None,
@@ -288,11 +280,11 @@ class PlanInTime(Design[R]):
                 ``order_range``), or at all indices (``order_values``). They are looked up at what was released, in a
                 column that is the same whatever the records hold, so they cost no privacy if the declaration is true.
                 Without it nothing of the order's values leaves the data.
+            odd_epsilon: as for :meth:`PrivateTest.run`; rows that do not count, because of ``unit``, are odd as well.
         """
         where, told = {"column": column, "unit": unit, "order": order}, self._PUBLIC.of(order, public_order)
-        return self.run_opened(
-            None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=told
-        )
+        payer = {"ledger": ledger, "dataset": dataset, "request": request}
+        return self.run_opened(None, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon, besides=told)
 
 
 @dataclass(frozen=True)
@@ -337,20 +329,11 @@ class ChangePoints(Outcome):
     accuracy: int
     spacing: int
     beta: float
-    epsilon: float
     n: int
     false_alarm: float
     block: int
-    neighbours: str = "replace"
-    simulated: bool = False
     sums: tuple[float, ...] | None = field(default=None, repr=False)
     order_values: tuple[int | float | str | None, ...] | None = None
-    privacy: str | None = None
-    receipt: Receipt | None = field(default=None, compare=False, repr=False)
-
-    design: Any = field(default=None, compare=False, repr=False)
-
-    persons: bool = False
     misfits: tuple[str, ...] | None = None
 
     KIND: ClassVar[str] = "Change points"
@@ -373,12 +356,11 @@ class ChangePoints(Outcome):
 
     @property
     def sentence(self) -> str:
-        """Where, or that nothing changed, and how surely; whether the records look like P and Q at all."""
-        doubt = ""
-        if self.misfits:
-            laws = " and ".join({"null": "P", "alternative": "Q"}[one] for one in self.misfits)
-            doubt = f" But records that are taken to come from {laws} do not look like it: {PROMISE}"
-        return f"{self._answer}{doubt}"
+        """Whether the records look like P and Q at all; where, or that nothing changed, and how surely."""
+        if not self.misfits:
+            return self._answer
+        laws = " and ".join({"null": "P", "alternative": "Q"}[one] for one in self.misfits)
+        return f"Records that are taken to come from {laws} do not look like it: {PROMISE} {self._answer}"
 
     @property
     def _answer(self) -> str:

@@ -503,6 +503,7 @@ def detect_changes(
     unit: str | None = None,
     order: str | None = None,
     public_order: bool = False,
+    odd_epsilon: Number | None = None,
     ledger: Any = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -514,7 +515,8 @@ def detect_changes(
     guaranteed: :class:`ChangePoints`.
 
     Args:
-        data, column, unit, order, public_order, ledger, dataset, request, rng: as for :func:`detect_change`.
+        data, column, unit, order, public_order, odd_epsilon: as for :func:`detect_change`.
+        ledger, dataset, request, rng: as for :func:`detect_change`.
         null, alternative, epsilon, privacy, beta, false_alarm: as for :func:`design_changes`.
         max_rows_per_unit: the most rows of one person that count, 1 if only ``unit`` is given.
 
@@ -523,7 +525,7 @@ def detect_changes(
     >>> [abs(index - k) <= found.accuracy for index, k in zip(found.indices, (300, 600))], found.states
     ([True, True], ('null', 'alternative', 'null'))
     """
-    notion_words = _PublicOrders.of(order, public_order)
+    told = _PublicOrders.of(order, public_order)
     rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
     records = open_for(Need(rows, ordered=True), data, column=column, unit=unit, order=order)
     n = records.count()
@@ -540,6 +542,5 @@ def detect_changes(
         max_rows_per_unit=rows,
     )
     where = {"column": column, "unit": unit, "order": order}
-    return plan.run_opened(
-        records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=notion_words
-    )
+    payer = {"ledger": ledger, "dataset": dataset, "request": request}
+    return plan.run_opened(records, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon, besides=told)

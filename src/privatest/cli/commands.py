@@ -28,6 +28,7 @@ import itertools
 import os
 import platform
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from fractions import Fraction
@@ -242,6 +243,8 @@ def _planned(given: Given, asked: Mapping[str, Any], command: str, design: Any, 
         write_report(given["report"], question={**asked, "n": design.n}, design=design, kind=command, **about)
 
 
+ASKED = (questions.RULE, questions.WHERE, questions.RUN)
+"""The roles of what a function takes that designs and runs in one call."""
 PAID = ("ledger", "dataset", "request")
 TIMEOUT = "ledger_timeout"
 UNSEEN = (
@@ -454,20 +457,37 @@ def budget(asked: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def check(given: Given) -> None:
-    """What a test would make of the data: NOT PRIVATE, for the eyes of their holder.
+    """What a question would make of the data: NOT PRIVATE, for the eyes of their holder.
 
-    Counts records that are missing, unreadable or outside both supports, and says which labels are unknown. It costs
-    nothing, is charged to nobody and written nowhere: do not hand it on.
+    Counts records that are missing, unreadable or outside both supports, and says which labels are unknown. Describe
+    the question as for "test" or "detect"; by --family for "estimate" and "groups"; by --null and --distance for "fit".
+    It costs nothing, is charged to nobody and written nowhere: do not hand it on.
 
     \b
     Example:
       privatest check claims.csv --column value --null "normal(0,1)" \\
           --alternative "normal(0.5,1)"
+      privatest check claims.csv --column smoker --family "bernoulli(?)" --success Yes
     """
     import privatest as pt  # here, for a quick start
 
-    asked = asked_of("check", given)
-    found = pt.check(_read_as(asked), **_of_role("check", asked, questions.RULE, questions.WHERE))
+    kind = "estimate" if given["family"] is not None else "fit" if given["distance"] is not None else "check"
+    if (kind == "estimate" and given["null"] is not None) or (kind != "check" and given["alternative"] is not None):
+        raise errors.InvalidInput(
+            "--family describes an estimate, --null and --distance a fit, --null and --alternative a test: give one of "
+            "them."
+        )
+    needs = {"estimate": "data family", "fit": "data null distance", "check": "data null alternative"}[kind]
+    asked = asked_of(kind, defaultdict(lambda: None, given), needs)
+    words = _of_role(kind, asked, questions.WHERE)
+    if kind == "check":
+        words |= _of_role(kind, asked, questions.RULE)
+    elif kind == "fit":
+        words["null"] = pt.design_fit(asked["null"], distance=asked["distance"], epsilon=1, n=1000, beta=None)
+    else:
+        about = {name: asked[name] for name in ("between", "success") if name in asked}
+        words["null"] = pt.design_estimate(asked["family"], **about, epsilon=1, n=1000, missing="none")
+    found = pt.check(_read_as(asked), **words)
     if given["json"]:
         emit_json(found.to_dict())
     else:
@@ -534,7 +554,7 @@ def detect(given: Given) -> None:
     asked = one_rule(one_of(asked_of("detect", given), given), given)
     source = _checked(given, asked)
     _save(given, asked)
-    found = pt.detect_change(source, **_of_role("detect", asked, questions.RULE, questions.WHERE), **paid(asked))
+    found = pt.detect_change(source, **_of_role("detect", asked, *ASKED), **paid(asked))
     _answer("detect", given, asked, found)
 
 
@@ -554,7 +574,7 @@ def changes(given: Given) -> None:
     asked = asked_of("changes", given)
     source = _checked(given, asked)
     _save(given, asked)
-    found = pt.detect_changes(source, **_of_role("changes", asked, questions.RULE, questions.WHERE), **paid(asked))
+    found = pt.detect_changes(source, **_of_role("changes", asked, *ASKED), **paid(asked))
     _answer("changes", given, asked, found)
 
 
@@ -573,7 +593,7 @@ def fit(given: Given) -> None:
         raise errors.InvalidInput("--any-power and --beta were both given. Give one of them.")
     source = _checked(given, asked)
     _save(given, asked)
-    rules = _of_role("fit", asked, questions.RULE, questions.WHERE) | ({"beta": None} if given["any_power"] else {})
+    rules = _of_role("fit", asked, *ASKED) | ({"beta": None} if given["any_power"] else {})
     found = pt.goodness_of_fit(source, **rules, **paid(asked))
     _answer("fit", given, asked, found)
 
@@ -604,7 +624,7 @@ def estimate(given: Given) -> None:
     source = _checked(given, asked)
     _save(given, asked)
     with working("estimating"):
-        found = pt.estimate(source, **_of_role("estimate", asked, questions.RULE, questions.WHERE), **paid(asked))
+        found = pt.estimate(source, **_of_role("estimate", asked, *ASKED), **paid(asked))
     _answer("estimate", given, asked, found)
 
 
@@ -636,14 +656,15 @@ def groups(given: Given) -> None:
     other = pt.open_once(_read_as(asked, "treatment")) if "treatment" in asked else None
     _save(given, asked)
     with working("comparing the groups"):
-        rules = _of_role("groups", asked, questions.RULE, questions.WHERE)
+        rules = _of_role("groups", asked, *ASKED)
         found = pt.compare_groups(source, other, **rules, **paid(asked))
     _answer("groups", given, asked, found)
 
 
 def _is_plan(command: str, given: Given, asked: Mapping[str, Any], *planned: str) -> bool:
     """Whether there are no data, so that a plan is asked for; what goes with one of the two only is refused."""
-    on_data = questions.named(command, questions.SOURCE, questions.WHERE, questions.READING, questions.PAYER)
+    roles = (questions.SOURCE, questions.WHERE, questions.READING, questions.RUN, questions.PAYER)
+    on_data = questions.named(command, *roles)
     if "data" not in asked:
         if also := [questions.flag(name) for name in on_data if name in asked]:
             raise errors.InvalidInput(f"The data are missing: give DATA, or for a plan leave out {', '.join(also)}.")

@@ -8,7 +8,6 @@ import numpy as np
 
 from privatest import numbers
 from privatest.decision import PrivateTest, Release
-from privatest.decision.odd import OddShare
 from privatest.decision.problem import Goal, Method, Problem
 from privatest.decision.tuning import Tuner
 from privatest.errors import InvalidInput, shown
@@ -168,8 +167,8 @@ def decide(
         max_rows_per_unit=max_rows_per_unit,
         release=release,
     )
-    where, odd = {"column": column, "unit": unit}, OddShare.of(designed, odd_epsilon)
+    where = {"column": column, "unit": unit}
     designed.check_tells()
     return designed.run_opened(
-        records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=odd
+        records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, odd_epsilon=odd_epsilon
     )

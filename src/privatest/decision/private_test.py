@@ -13,7 +13,6 @@ import numpy as np
 
 from privatest import numbers
 from privatest.charge import Draw
-from privatest.decision.odd import OddShare
 from privatest.decision.pvalues import Coin, Cutoffs, above, below, pvalues
 from privatest.decision.run import (
     Decision,
@@ -28,7 +27,7 @@ from privatest.errors import InvalidInput, shown
 from privatest.facts import Fact, Probability
 from privatest.hypotheses import as_distribution
 from privatest.laws import Curves, NoisyTotal
-from privatest.numbers import Floats, Number, rational
+from privatest.numbers import Floats, rational
 from privatest.privacy import Noise, Notion, Pure, RandomSource
 from privatest.privacy.notions import NEIGHBOURS, Neighbourhood
 from privatest.scores import Score
@@ -308,28 +307,6 @@ class PrivateTest(Design[Release]):
         support, probabilities = score_law(self.score, as_distribution(law, "law"))
         total = NoisyTotal(self.scale * support - self.shift, probabilities, self.n, self.noise)
         return below([total], self._cutoffs_and_chances) + (0.0 if self.upper is None else total.sf(self.upper))
-
-    def run(
-        self,
-        data: Any,
-        *,
-        column: str | None = None,
-        unit: str | None = None,
-        order: str | None = None,
-        odd_epsilon: Number | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
-        request: str | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Release:
-        """Run it once on data.
-
-        Args:
-            odd_epsilon: release also, for so much more epsilon, about which share of the records made no sense to the
-                test (``release.odd_share``): those that are missing, unreadable or outside both supports.
-        """
-        where, odd = {"column": column, "unit": unit, "order": order}, OddShare.of(self, odd_epsilon)
-        return self.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng, besides=odd)
 
     @property
     def outcome(self) -> type[Release]:

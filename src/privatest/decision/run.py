@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
+from functools import reduce
+from operator import or_
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
@@ -29,6 +31,7 @@ from privatest.documents import (
 )
 from privatest.errors import Infeasible, InvalidDocument, InvalidInput, shown
 from privatest.facts import Described, Fact, Probability, plain_value, short
+from privatest.numbers import Number
 from privatest.privacy import (
     Noise,
     Notion,
@@ -145,6 +148,7 @@ def cost_fact(notion: Notion, what: str) -> Fact:
     return Fact("privacy", str(notion), f"the price {what}")
 
 
+@dataclass(frozen=True, kw_only=True)
 class Outcome(Described):
     """The result of a run on data: a frozen dataclass of all values that left the data, and their price.
 
@@ -159,17 +163,24 @@ class Outcome(Described):
         design: the design that was run; no part of its documents, None in one that was read.
         privacy: the notion that this answer meets, where it is not epsilon alone.
         persons: whether all rows of one person are hidden together, because a unit was named; else single records are.
+        odd_share: about the share of records that made no sense to the question (missing, unreadable, outside of what
+            it is about), with noise; None unless it was asked for with ``odd_epsilon``.
+        odd_margin: the largest distance of that share from the exact one, with probability 95%.
+        odd_epsilon: the part of epsilon that it cost.
     """
 
     KIND: ClassVar[str]
 
     epsilon: float
-    neighbours: str
-    simulated: bool
-    receipt: Receipt | None
-    design: Any
-    privacy: str | None = None  # the notion, where that is not epsilon alone
+    neighbours: str = "replace"
+    simulated: bool = False
+    receipt: Receipt | None = field(default=None, compare=False, repr=False)
+    design: Any = field(default=None, compare=False, repr=False)
+    privacy: str | None = None
     persons: bool = False
+    odd_share: float | None = None
+    odd_margin: float | None = None
+    odd_epsilon: float | None = None
 
     @property
     def replayed(self) -> Receipt | None:
@@ -183,8 +194,9 @@ class Outcome(Described):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON (infinity as the text "inf"): every field, and every other fact by its name."""
-        left_out = {"design", *(name for name in ("privacy", "persons") if not getattr(self, name))}
-        kept = {one.name: plain_value(getattr(self, one.name)) for one in fields(self) if one.name not in left_out}  # type: ignore[arg-type]
+        odd = () if self.odd_share is not None else ("odd_share", "odd_margin", "odd_epsilon")
+        left_out = {"design", *odd, *(name for name in ("privacy", "persons") if not getattr(self, name))}
+        kept = {one.name: plain_value(getattr(self, one.name)) for one in fields(self) if one.name not in left_out}
         receipt = None if self.receipt is None else self.receipt.to_dict()
         paid = {"private": self.private, "receipt": receipt, "replayed": self.replayed is not None}
         return {**self.values(), **kept, **paid}
@@ -193,7 +205,7 @@ class Outcome(Described):
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
         """What :meth:`to_dict` wrote; what an older version did not write yet has its default."""
         with reading(f"the {cls.__name__}"):
-            known = [one.name for one in fields(cls) if one.name not in ("receipt", "design")]  # type: ignore[arg-type]
+            known = [one.name for one in fields(cls) if one.name not in ("receipt", "design")]
             kept = {name: document[name] for name in known if name in document}
             kept = {name: _as_tuples(value) for name, value in kept.items()}
             kept["epsilon"] = math.inf if kept["epsilon"] == "inf" else float(kept["epsilon"])
@@ -227,7 +239,13 @@ class Outcome(Described):
                 Fact("receipt.note", note, "what the ledger noted"),
                 Fact("receipt.fingerprint", self.receipt.fingerprint, "of the ledger, to keep elsewhere"),
             ]
+        odd = [
+            Fact("odd_share", self.odd_share, "of the records made no sense to this question; with noise"),
+            Fact("odd_margin", self.odd_margin, "the noise in that share, at most, with probability 95%"),
+            Fact("odd_epsilon", self.odd_epsilon, "the part of epsilon that it cost"),
+        ]
         return [
+            *(odd if self.odd_share is not None else []),
             Fact("epsilon", self.epsilon, loss)
             if self.privacy is None
             else Fact("privacy", self.privacy, "what this answer costs, all of it"),
@@ -265,24 +283,23 @@ class Besides(ABC):
     def question(self) -> dict[str, Any]:
         """The settings that distinguish one request of a ledger from another, ready for JSON."""
 
-    def prepared(self, records: Records) -> Records:
+    def prepared(self, design: Any, records: Any) -> Any:  # noqa: ARG002 - most need no other form
         """The records in the form that the draw needs; refuses records without it. Nothing is charged yet."""
         return records
 
-    def draw(self, design: Any, records: Any, source: RandomSource) -> Draw:
-        """The design's draw together with the draw of the addition."""
-        found: Draw = design.draw(records, source)
-        return found
+    def draw(self, design: Any, records: Any, source: RandomSource) -> Draw:  # noqa: ARG002 - not all draw
+        """What is drawn for the addition alone."""
+        return None
 
     @abstractmethod
-    def release(self, design: Any, draw: Any, records: Callable[[], Any], *, simulated: bool) -> Any:
-        """The design's outcome with the addition, from the draw.
+    def added(self, design: Any, outcome: Any, draw: Any, records: Callable[[], Any]) -> Any:
+        """The outcome with the addition.
 
         Args:
             design: the design that was run.
+            outcome: its own.
             draw: what :meth:`draw` gave.
             records: opens the data. Only what is public may be looked up there: the draw is on record by then.
-            simulated: as for :meth:`Design.release`.
         """
 
 
@@ -407,6 +424,7 @@ class Design(Described, Generic[R]):
         column: str | None = None,
         unit: str | None = None,
         order: str | None = None,
+        odd_epsilon: Number | None = None,
         ledger: Any = None,
         dataset: str | None = None,
         request: str | None = None,
@@ -424,6 +442,8 @@ class Design(Described, Generic[R]):
                 possible tests, the first of two steps), k rows of each are drawn without looking at them; where
                 order matters, the first k count. Rows that say nobody's are not used.
             order: which column gives the order of time; refused by tests, which do not look at it.
+            odd_epsilon: release also, for so much more epsilon, about which share of the records made no sense to the
+                question (``release.odd_share``): those that are missing, unreadable or outside of what it is about.
             ledger, dataset, request: charge epsilon to the data set's budget before anything is released; the ledger
                 is a :class:`privatest.Ledger`, or the path or URL of one that is there. The same
                 request again returns the same release, free of charge.
@@ -431,7 +451,8 @@ class Design(Described, Generic[R]):
                 release then says that it is simulated, and is not private.
         """
         where = {"column": column, "unit": unit, "order": order}
-        return self.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+        payer = {"ledger": ledger, "dataset": dataset, "request": request}
+        return self.run_opened(None, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon)
 
     def run_opened(
         self,
@@ -443,6 +464,7 @@ class Design(Described, Generic[R]):
         dataset: str | None,
         request: str | None,
         rng: np.random.Generator | None,
+        odd_epsilon: Number | None = None,
         besides: Besides | None = None,
     ) -> R:
         """:meth:`run` on records that are open already: those of ``data``, which lie ``where``. None: to be opened.
@@ -451,11 +473,13 @@ class Design(Described, Generic[R]):
             records: open records; None: they are opened from ``data``.
             data: where they came from, for the ledger.
             where: ``column``, ``unit`` and ``order``, as for :meth:`run`.
-            ledger, dataset, request, rng: as for :meth:`run`.
+            ledger, dataset, request, rng, odd_epsilon: as for :meth:`run`.
             besides: an addition to the design's own answer; None: there is none.
         """
+        from privatest.decision.odd import OddShare  # start-up: most runs ask for none
         from privatest.privacy.composition import together  # start-up: planning adds up no prices
 
+        additions = [one for one in (besides, OddShare.of(self, odd_epsilon)) if one is not None]
         for name, reason in self.UNFIT.items():
             if where.get(name) is not None:
                 raise InvalidInput(f"{name}={shown(where[name])} cannot be given to a {self.KIND}: {reason}.")
@@ -463,8 +487,8 @@ class Design(Described, Generic[R]):
             ledger,
             dataset,
             request,
-            price=self.price if besides is None or self.price is None else together(self.price, besides.epsilon),
-            design=lambda: {**self.question(), **self._named(where), **({} if besides is None else besides.question())},
+            price=None if self.price is None else reduce(together, (one.epsilon for one in additions), self.price),
+            design=lambda: reduce(or_, (one.question() for one in additions), self.question() | self._named(where)),
             simulated=rng is not None,
             data=data,
             neighbours=self.neighbours,
@@ -476,27 +500,30 @@ class Design(Described, Generic[R]):
         def opened() -> Any:
             if not ready:
                 given: dict[str, Any] = {"source": data, **where} if records is None else {"source": records}
-                arrived = self.opened(**given)
-                arrived = arrived if besides is None else besides.prepared(arrived)
+                arrived = reduce(lambda found, one: one.prepared(self, found), additions, self.opened(**given))
                 self.check(arrived)
                 ready.append(arrived)
             return ready[0]
 
+        # With additions a list is drawn: the design's own draw, and that of each addition.
         def draw() -> Draw:
-            return self.draw(opened(), source) if besides is None else besides.draw(self, opened(), source)
+            own = self.draw(opened(), source)
+            return [own, *(one.draw(self, opened(), source) for one in additions)] if additions else own
 
-        def release(drawn: Draw) -> R:
-            simulated = rng is not None
-            if besides is None:
-                return self.release(drawn, simulated=simulated)
-            outcome: R = besides.release(self, drawn, opened, simulated=simulated)
+        def release(drawn: Any) -> R:
+            own, *more = drawn if additions else [drawn]
+            outcome = self.release(own, simulated=rng is not None)
+            for one, its in zip(additions, more, strict=True):
+                outcome = one.added(self, outcome, its, opened)
             return outcome
 
-        def further(drawn: Draw) -> Draw:
-            return self.further(drawn, opened, source)
+        def further(drawn: Any) -> Draw:
+            own, *more = drawn if additions else [drawn]
+            own = self.further(own, opened, source)
+            return [own, *more] if additions else own
 
         found = run_charged(charge, draw, release, self.outcome.from_dict, further if self.steps > 1 else None)
-        return replace(found, design=self, persons=_of_persons(data, where))  # type: ignore[type-var]
+        return replace(found, design=self, persons=_of_persons(data, where))
 
     def to_dp_event(self) -> Any:
         """One run as an event of ``dp_accounting`` (extra ``accounting``), for its accountants as made by default."""
@@ -646,10 +673,8 @@ class Release(Outcome):
         simulated: True when the randomness came from a generator of the caller's: such a release is not private.
         receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
         design: the test that was run, for :meth:`plot`; no part of its documents, None in one that was read.
-        odd_share: about the share of records that made no sense to the test (missing, unreadable, outside both
-            supports), with noise; None unless it was asked for with ``odd_epsilon``.
-        odd_margin: how far the noise moves that share at most, with probability 95%.
-        odd_epsilon: the part of epsilon that it cost.
+        odd_share, odd_margin, odd_epsilon: about the share of records that made no sense to the test, if it was asked
+            for: as for every outcome.
         released: "statistic"; "level" where the statistic is the level of a decision, and p-values are those of levels;
             "decision" where nothing else leaves: statistic and p-values are then None.
         privacy: the notion that this release meets, such as "zcdp(0.5)", where it is not epsilon alone; epsilon is then
@@ -660,23 +685,11 @@ class Release(Outcome):
     decision: Decision
     statistic: float | None
     pvalue: float | None
-    epsilon: float
     n: int
     test: str
-    neighbours: str
-    simulated: bool = False
-    receipt: Receipt | None = field(default=None, compare=False, repr=False)
     pvalue_alternative: float | None = None
     fits: Fits | None = None
-
-    design: Any = field(default=None, compare=False, repr=False)
-
-    odd_share: float | None = None
-    odd_margin: float | None = None
-    odd_epsilon: float | None = None
     released: str = "statistic"
-    privacy: str | None = None
-    persons: bool = False
 
     KIND: ClassVar[str] = "Release"
     SMALLEST_PVALUE: ClassVar[float] = 1e-300
@@ -790,25 +803,14 @@ class Release(Outcome):
             Fact("evalue", evidence, "evidence against P, to be combined with others'"),
             Fact("n", self.n, "records, as expected; their number is not revealed" if hidden else "records, public"),
             Fact("test", self.test, errors),
-            *self._odd(),
             *self._ending(),
         ]
 
-    def _odd(self) -> list[Fact]:
-        """What was asked for with ``odd_epsilon``, if it was."""
-        if self.odd_share is None:
-            return []
-        return [
-            Fact("odd_share", self.odd_share, "of the records made no sense to the test; with noise"),
-            Fact("odd_margin", self.odd_margin, "the noise in that share, at most, with probability 95%"),
-            Fact("odd_epsilon", self.odd_epsilon, "the part of epsilon that it cost"),
-        ]
-
     def to_dict(self) -> dict[str, Any]:
-        """The document of every outcome; the share of odd records and the kind of release only where they were set."""
+        """The document of every outcome; the kind of release only where it is not the statistic."""
         found = super().to_dict()
         if self.evalue is None:
             del found["evalue"]
         if self.released == "statistic":
             del found["released"]
-        return found if self.odd_share is not None else {k: v for k, v in found.items() if not k.startswith("odd_")}
+        return found

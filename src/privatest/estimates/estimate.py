@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -38,6 +38,7 @@ from privatest.documents import number_from_json, texts_from_json, wholes_from_j
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.estimates.present import (
     COUNTED,
+    SPELLED,
     UNMEASURED,
     Among,
     PresentCount,
@@ -293,15 +294,8 @@ class EstimateRelease(Outcome):
     confidence: float
     parameter: str
     statistic: float
-    epsilon: float
     n: int
     beyond: str = ""
-    neighbours: str = "replace"
-    simulated: bool = False
-    receipt: Any = field(default=None, compare=False, repr=False)
-    design: Any = field(default=None, compare=False, repr=False)
-    privacy: str | None = None
-    persons: bool = False
     family: str = ""
     meaning: str = ""
     missing: str = "none"
@@ -337,6 +331,11 @@ class EstimateRelease(Outcome):
         return f" Whether they do is not checked here: goodness_of_fit of {fitted!r} tells."
 
     @property
+    def _spelled(self) -> str:
+        """How a label is looked for, where its share may be 0 because it is written in another way."""
+        return SPELLED if self.interval[0] <= 0 and self.family.startswith("categorical(") else ""
+
+    @property
     def _among(self) -> Among:
         if self.present is None or self.present_interval is None:
             return Among()
@@ -364,7 +363,8 @@ class EstimateRelease(Outcome):
                 f"{self.estimate:.6g}. Do not report this as an estimate: widen the range, or doubt the family."
             )
         return among.told(
-            f"The {self._of}{among.words} is about {self.estimate:.6g}, {ends}, {condition(self.family)}.{self._check}"
+            f"The {self._of}{among.words} is about {self.estimate:.6g}, {ends}, {condition(self.family)}."
+            f"{self._check}{self._spelled}"
         )
 
     def facts(self) -> list[Fact]:
@@ -763,11 +763,11 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             self.confidence,
             self.parameter,
             float(noisy * self.score.step / self._shifted[0]),
-            self.epsilon,
             self.n,
             inverted.beyond(noisy, EXTREME, count) if value in self.between else "",
-            self.neighbours,
-            simulated,
+            epsilon=self.epsilon,
+            neighbours=self.neighbours,
+            simulated=simulated,
             privacy=self._met,
             family=self.asked.model,
             meaning=self.asked.meaning,
@@ -1071,6 +1071,7 @@ def estimate(
     max_rows_per_unit: int = 1,
     column: str | None = None,
     unit: str | None = None,
+    odd_epsilon: Number | None = None,
     ledger: Any = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -1090,7 +1091,7 @@ def estimate(
         missing: as for :func:`privatest.design_estimate`; left out, "none" where the declared type of the column admits
             no missing value (whole numbers and truth values of NumPy, columns declared without nulls) and no number
             outside the family's support, else "count".
-        column, unit, ledger, dataset, request, rng: see :meth:`PrivateTest.run`.
+        column, unit, odd_epsilon, ledger, dataset, request, rng: see :meth:`PrivateTest.run`.
 
     >>> found = estimate([0, 1, 0, 0, 1] * 200, "bernoulli(?)", epsilon=1)
     >>> found.interval[0] < 0.4 < found.interval[1]
@@ -1130,4 +1131,5 @@ def estimate(
         missing=missing or "none",
     )
     where: Mapping[str, str | None] = {"column": column, "unit": unit}
-    return made.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+    payer = {"ledger": ledger, "dataset": dataset, "request": request}
+    return made.run_opened(records, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon)

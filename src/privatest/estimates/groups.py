@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat
@@ -31,6 +31,7 @@ from privatest.documents import number_from_json, texts_from_json, wholes_from_j
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.estimates.present import (
     COUNTED,
+    SPELLED,
     UNMEASURED,
     Among,
     PresentCount,
@@ -464,6 +465,9 @@ STEPS_PER_DEVIATION = 24
 LONGEST = 2**20
 """How far noise may reach, in fine units: laws longer than that take minutes."""
 OUTCOMES = "'bernoulli(?)', 'share_above(cut, ?)' or 'categorical(label=?)'"
+RARE = 0.01
+"""Where both rates are below this, the label that is counted may be written in another way."""
+LABEL = "records that are "
 FRACTIONAL = ("float", "double", "decimal", "numeric")
 """Words in the names of types of numbers that need not be whole, in every library."""
 LARGEST = 2**31
@@ -509,15 +513,8 @@ class GroupsRelease(Outcome):
     confidence: float
     alpha: float
     alternative: str
-    epsilon: float
     n: tuple[int, int]
     names: tuple[str, str] = ("control", "treatment")
-    neighbours: str = "replace"
-    simulated: bool = False
-    receipt: Any = field(default=None, compare=False, repr=False)
-    design: Any = field(default=None, compare=False, repr=False)
-    privacy: str | None = None
-    persons: bool = False
     counted: str = "successes"
     missing: str = "none"
     present: tuple[float, float] | None = None
@@ -541,9 +538,10 @@ class GroupsRelease(Outcome):
         finding = "differ" if self.alternative == "two-sided" else f"differ ({self.names[1]} is {self.alternative})"
         decided = f"The rates {finding}" if self.decision == "alternative" else "No difference of the rates was found"
         return self._among.told(
-            f"{decided}{self._among.words} at level {self.alpha:g}, p-value {short(Probability(self.pvalue), 4)}: the rate of "
-            f"{self.names[1]} minus that of {self.names[0]} is about {self.difference:.4g}, {self.confidence:.4g} "
-            f"interval {low:.4g} to {high:.4g}. Counted were {self.counted}."
+            f"{decided}{self._among.words} at level {self.alpha:g}, p-value {short(Probability(self.pvalue), 4)}: the "
+            f"rate of {self.names[1]} minus that of {self.names[0]} is about {self.difference:.4g}, "
+            f"{self.confidence:.4g} interval {low:.4g} to {high:.4g}. Counted were {self.counted}."
+            f"{SPELLED if max(self.rates) < RARE and self.counted.startswith(LABEL) else ''}"
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -755,6 +753,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         control_name: Any = None,
         column: str | None = None,
         unit: str | None = None,
+        odd_epsilon: Number | None = None,
         ledger: Any = None,
         dataset: str | None = None,
         request: str | None = None,
@@ -767,10 +766,12 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             group: the column that says which group a row belongs to; public, with two values.
             control_name: which of these is the control group; left out: the first in the order of their names.
             unit: which column says whose record it is, as for :meth:`PrivateTest.run`. Nobody may be in both groups.
+            odd_epsilon: as for :meth:`PrivateTest.run`; the share is one of the records of both groups.
         """
         data = _sources(control, treatment, group)
         where = {"group": group, "control": control_name, "column": column, "unit": unit}
-        return self.run_opened(None, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+        payer = {"ledger": ledger, "dataset": dataset, "request": request}
+        return self.run_opened(None, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon)
 
     def check(self, records: Any) -> None:
         """Type and number of each group."""
@@ -964,9 +965,9 @@ def _release(
         confidence,
         alpha,
         counts.alternative,
-        epsilon,
         n,
         names,
+        epsilon=epsilon,
         simulated=simulated,
     )
 
@@ -999,7 +1000,7 @@ def _outcome(outcome: Any, above: Any, success: Any) -> OneParameter:
 def _counted(asked: OneParameter) -> str:
     """Which records count as successes, in words."""
     if asked.is_share:
-        return f"records that are {asked.label!r}"
+        return f"{LABEL}{asked.label!r}"
     family = asked.box(*asked.inner)
     if family.family.name == "share_above":
         return f"numbers of at least {number_text(family.low[0])}"
@@ -1117,6 +1118,7 @@ def compare_groups(
     control_name: Any = None,
     column: str | None = None,
     unit: str | None = None,
+    odd_epsilon: Number | None = None,
     ledger: Any = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -1127,7 +1129,7 @@ def compare_groups(
     """Whether two groups have the same rate, with privacy: decision, p-value, difference and its interval.
 
     Args:
-        group, control_name, column, unit, ledger, dataset, request, rng: see :meth:`GroupsDesign.run`.
+        group, control_name, column, unit, odd_epsilon, ledger, dataset, request, rng: see :meth:`GroupsDesign.run`.
         control, treatment: the records of the two groups, in any form that :func:`privatest.decide` takes; or one table
             and ``group``.
         epsilon, alpha, confidence, alternative, outcome, above, success: as for :func:`privatest.design_groups`.
@@ -1169,7 +1171,7 @@ def compare_groups(
         missing=missing,
     )
     payer = {"ledger": ledger, "dataset": dataset, "request": request}
-    return made.run_opened(records, data, where, **payer, rng=rng)  # type: ignore[arg-type]
+    return made.run_opened(records, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon)  # type: ignore[arg-type]
 
 
 NOISES = {"laplace": "scale", "gaussian": "sd", "discrete_laplace": "scale"}

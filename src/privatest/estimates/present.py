@@ -21,7 +21,13 @@ from privatest.privacy.notions import Neighbourhood
 MISSING = ("count", "none")
 """What is said about missing records: how many are present is measured, or there are none."""
 COUNTED = "the answer is about the records that are present; how many are is measured"
+SPELLED = (
+    " A label is met as it is written: 'yes' is not 'Yes' (but pt.read_as(data, fold_case=True) reads both), and 1 is "
+    "not '1'."
+)
 UNMEASURED = "declared: no record is missing or unreadable; one that is counts by its fixed score"
+MOSTLY = 0.95
+"""Where at most this part of the records can be what the answer is about, it says what becomes of the others."""
 PARTS = tuple(Fraction(part, 100) for part in (3, 5, 7, 10, 15, 20, 30, 40, 50))
 """Which part of the budget the number of present records may cost, where the number of all is public."""
 SPREAD = 0.15
@@ -110,15 +116,24 @@ class Among:
         """What an answer begins with where most records may be of another kind; empty where they are not."""
         if not self.few:
             return ""
-        most = "ALL" if self.none else "MORE THAN HALF"
-        labels = "" if self.records == "present" else " If they are labels, name the one that counts: success='Yes'."
-        return f"{most} of the records may be missing, or not {self.records}: look at the column (pt.check).{labels}"
+        if any(low <= 0 and high >= n for (low, high), n in zip(self.intervals, self.n, strict=True)):
+            return f"TOO FEW RECORDS for this budget: the noise hides whether any of them is {self.records}."
+        most, way = "ALL" if self.none else "MORE THAN HALF", ""
+        if self.records == "0 or 1":
+            way = " Labels: name the one that counts, success='Yes'. Numbers: name a cut, 'share_above(5, ?)'."
+        elif self.records != "present":
+            way = " Numbers stored as text are no numbers: convert them, or say how they are written (pt.read_as)."
+        kind = "missing" if self.records == "present" else f"missing, or not {self.records}"
+        return f"{most} of the records may be {kind}: look at the column (pt.check).{way}"
 
     def told(self, answer: str) -> str:
         """The sentence of a release: the doubt first, and no number where there may be no record to tell it of."""
         if self.none:
             return f"{self.doubt} Nothing is known of the records that are {self.records}: report no number."
-        return f"{self.doubt} {answer}".lstrip()
+        left = sum(n - one for one, n in zip(self.present, self.n, strict=True))
+        if self.few or all(high > MOSTLY * n for (_, high), n in zip(self.intervals, self.n, strict=True)):
+            return f"{self.doubt} {answer}".lstrip()
+        return f"{answer} The others, about {left:,.0f}, do not count: pt.check tells what they are."
 
     def facts(self, missing: str, present: Any, interval: Any, confidence: float) -> tuple[list[Fact], list[Fact]]:
         """What a release says of missing records; and what it begins with where they may be most."""

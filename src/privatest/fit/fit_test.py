@@ -81,7 +81,6 @@ class FitRelease(Release):
 
     statistic: float
     pvalue: float
-    neighbours: str = "replace"
 
     KIND: ClassVar[str] = "Goodness of fit"
     SMALLEST_PVALUE: ClassVar[float] = 1e-6
@@ -89,12 +88,13 @@ class FitRelease(Release):
 
     @property
     def sentence(self) -> str:
-        """The decision, and what else than another law may be the reason of it."""
-        if self.decision == "null":
-            return super().sentence
+        """The decision, and what else than the records' law may be the reason of it."""
+        counts = "privatest.check counts them, odd_epsilon= tells their share"
+        if self.odd_share is not None:
+            counts = f"they are {self.odd_share:.3g} of all, give or take {self.odd_margin:.2g}"
         return (
             f"{super().sentence} Records that are missing, unreadable or of no cell count as the likeliest one: "
-            "privatest.check counts them."
+            f"{counts}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -495,6 +495,7 @@ def goodness_of_fit(
     max_rows_per_unit: int | None = None,
     column: str | None = None,
     unit: str | None = None,
+    odd_epsilon: Number | None = None,
     ledger: Any = None,
     dataset: str | None = None,
     request: str | None = None,
@@ -513,7 +514,7 @@ def goodness_of_fit(
         bins: number of bins for a continuous or infinite P.
         method: as for :func:`design_fit`.
         max_rows_per_unit: the most rows of one person that count, 1 if only ``unit`` is given.
-        column, unit, ledger, dataset, request, rng: see :meth:`FitTest.run`.
+        column, unit, odd_epsilon, ledger, dataset, request, rng: see :meth:`FitTest.run`.
         privacy: another notion in place of epsilon, as for :func:`privatest.design`.
         null: as for :func:`privatest.design_fit`.
     """
@@ -536,7 +537,8 @@ def goodness_of_fit(
     )
     check_better_than_a_coin(test.alpha, test.beta, n)
     where = {"column": column, "unit": unit}
-    return test.run_opened(records, data, where, ledger=ledger, dataset=dataset, request=request, rng=rng)
+    payer = {"ledger": ledger, "dataset": dataset, "request": request}
+    return test.run_opened(records, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon)
 
 
 @known_arguments

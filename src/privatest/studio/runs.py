@@ -266,14 +266,14 @@ def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
         rules["n"] = pt.count_records(path, **where, **rows)
     test = pt.design(**rules)
     test.check_tells()
-    return test.run(path, **where, ledger=ledger, **arguments("/run/test", asked, questions.PAYER))
+    return test.run(path, **where, ledger=ledger, **arguments("/run/test", asked, questions.RUN, questions.PAYER))
 
 
 def _asks(request: str) -> Callable[..., Any]:
     """A run by the function of the package that the table names, which opens the data itself."""
 
     def run(asked: Json, *paths: Path, ledger: pt.Ledger) -> Any:
-        settings = arguments(request, asked, questions.RULE, questions.WHERE, questions.PAYER)
+        settings = arguments(request, asked, questions.RULE, questions.WHERE, questions.RUN, questions.PAYER)
         return getattr(pt, questions.QUESTIONS[request].call)(*paths, ledger=ledger, **settings)
 
     return run

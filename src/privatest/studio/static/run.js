@@ -175,7 +175,7 @@ async function showRelease(task, found, asked, posed) {
   handedOver();
   if (task === "change") return drawChange(release);
   if (task === "estimate" || task === "groups") return drawInterval(task, release, found.design);
-  const { source: _from, column: _column, unit: _unit, dataset: _paid, request: _name, ...rules } = asked;
+  const { source: _from, column: _column, unit: _unit, odd_epsilon: _odd, dataset: _paid, request: _name, ...rules } = asked;
   const picture = await post("/api/design", { ...rules, n: release.n });
   return drawLaw(picture, "chart-release", release);
 }
@@ -302,6 +302,7 @@ async function submit(event) {
     const posed = question(kind, settings);
     const asked = { ...posed, source: await source(), column: text("run-column"), dataset: text("run-dataset"), request: text("run-request") };
     if (takes(RUNS[settings.tab], "unit") && text("run-unit") !== null) asked.unit = text("run-unit");
+    if (text("run-odd") !== null) asked.odd_epsilon = Number(text("run-odd"));
     if (kind === "test" || kind === "estimate") {
       const n = text("run-n");
       if (settings.neighbours === "add-remove" && n === null) throw new Error("The number of records stays hidden: say for how many it shall be designed, as you expect.");
