@@ -251,25 +251,6 @@ def test_bad_input_is_refused() -> None:
         plan().run(tied, column="x", order="when")
 
 
-def test_a_ledger_pays_once(tmp_path: Any) -> None:
-    ledger = pt.Ledger(tmp_path / "budgets.db")
-    ledger.grant("claims", epsilon=1)
-    paying: dict[str, Any] = {"ledger": ledger, "dataset": "claims", "request": "r"}
-    data = series((300,), RNG(1))
-    first = plan().run(data, **paying)
-    assert plan().run(data, **paying).indices == first.indices
-    with pytest.raises(pt.errors.BudgetExceeded):
-        plan().run(data, **{**paying, "request": "another"})
-
-
-def test_pictures_are_drawn() -> None:
-    pytest.importorskip("matplotlib").use("agg")
-    made = plan()
-    assert any("accuracy: 40" in text.get_text() for text in made.plot().get_legend().get_texts())
-    axes = made.run(series((200, 400), RNG(3)), rng=RNG(4)).plot()
-    assert "changes in 600 records" in axes.get_title(loc="left")
-
-
 def test_records_that_come_from_neither_are_said_to() -> None:
     """A Q too far, a column of one value: the answer says that its promise does not hold."""
     laws = "normal(0, 1)", "normal(2, 1)"

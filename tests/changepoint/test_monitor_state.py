@@ -14,17 +14,16 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import privatest as pt
-from privatest.errors import BudgetExceeded, InvalidData, InvalidDocument, InvalidInput, LedgerLocked, RequestConflict
+from privatest.errors import BudgetExceeded, InvalidDocument, InvalidInput, LedgerLocked, RequestConflict
 from privatest.hypotheses import make_pair
 from privatest.numbers import rational
 from privatest.privacy import seeded_source
 from privatest.streams.monitor import Monitor, Targets, pair_watch, unknown_watch
 from privatest.streams.state import FORMAT, StateFile, read_text, state_text
-from privatest.streams.stream import TRACE, Stream
+from privatest.streams.stream import Stream
 from privatest.streams.watch import Watch
 from tests.changepoint import kills
 
@@ -125,16 +124,6 @@ def test_bound_monitors_write_before_they_answer(tmp_path: Path) -> None:
     assert restored.trace == monitor.trace
 
 
-def test_the_same_settings_go_on_and_others_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    monitor = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", state=path, **ASKED)
-    monitor.update_many(QUIET)
-    again = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", state=path, **ASKED)
-    assert again.trace == monitor.trace
-    with pytest.raises(InvalidInput, match="other settings"):
-        pt.Monitor("bernoulli(0.2)", "bernoulli(0.7)", state=path, **ASKED)
-
-
 def test_only_the_newest_holder_may_go_on(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     monitor = Monitor.of(WATCH)
@@ -173,20 +162,6 @@ def test_another_process_is_kept_out_until_this_one_lets_go(tmp_path: Path) -> N
     assert "in use by another process" in str(message)
     del monitor
     assert elsewhere() == ("loaded", 0)
-
-
-def test_a_forked_child_cannot_go_on_with_its_parents_monitor(tmp_path: Path) -> None:
-    monitor = Monitor.of(WATCH)
-    monitor.save(tmp_path / "state.json")
-    process = os.fork()
-    if process == 0:
-        try:
-            monitor.update_many(QUIET)
-        except InvalidInput:
-            os._exit(0)
-        os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
-    monitor.update_many(QUIET)
 
 
 def saved(tmp_path: Path) -> Path:
@@ -293,30 +268,6 @@ def test_a_monitor_that_moved_leaves_no_second_life(tmp_path: Path) -> None:
     with pytest.raises(InvalidDocument, match="saved to another file"):
         pt.Monitor.load(tmp_path / "a.json")
     assert pt.Monitor.load(tmp_path / "b.json").seen == 0
-
-
-def test_a_disk_that_fails_releases_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "state.json"
-    monitor = Monitor.of(WATCH, rng=rng())
-    monitor.save(path)
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        for size in (WATCH.block, len(QUIET)):
-            with pytest.raises(InvalidInput, match="No space left"):
-                monitor.update_many(QUIET[:size])
-        for record in QUIET[: WATCH.block - 1]:
-            monitor.update(record)
-        with pytest.raises(InvalidInput, match="No space left"):
-            monitor.update(QUIET[WATCH.block - 1])
-        assert monitor.trace == ()
-        assert monitor.seen == WATCH.block - 1
-    monitor.update_many(QUIET[monitor.seen :])
-    assert len(monitor.trace) == len(QUIET) // WATCH.block
-    assert pt.Monitor.load(path).trace == monitor.trace
 
 
 def test_simulated_stays_simulated(tmp_path: Path) -> None:
@@ -585,31 +536,6 @@ def test_a_state_must_go_on_behind_its_blocks(key: str, step: int, tmp_path: Pat
         pt.Monitor.load(path)
 
 
-def test_what_is_kept_of_the_releases_has_its_length(tmp_path: Path) -> None:
-    assert TRACE == 256  # what state files hold already
-    monitor = Monitor.of(WATCH, rng=rng())
-    monitor.save(tmp_path / "state.json")
-    for count in (TRACE - 1, 1, 1):
-        monitor.update_many(([0, 0, 1, 0, 0] * TRACE * WATCH.block)[: count * WATCH.block])
-        assert len(monitor.trace) == min(monitor.seen // WATCH.block, TRACE)
-        assert pt.Monitor.load(tmp_path / "state.json").trace == monitor.trace
-        monitor = pt.Monitor.load(tmp_path / "state.json", rng=rng(monitor.seen))
-
-
-@pytest.mark.parametrize("way", ["singles", "batches"])
-def test_a_block_is_full_with_its_last_record(way: str) -> None:
-    monitor = Monitor.of(WATCH, rng=rng())
-    for _ in range(3):
-        for sizes in ([WATCH.block - 1, 1], [WATCH.block], [1, WATCH.block - 1]):
-            for size in sizes:
-                before = len(monitor.trace)
-                rest = monitor.seen % WATCH.block
-                monitor.update_many([0] * size) if way == "batches" else [monitor.update(0) for _ in range(size)]
-                assert len(monitor.trace) - before == (rest + size) // WATCH.block
-    monitor.update_many([0] * (2 * WATCH.block - 1))
-    assert (len(monitor.trace), monitor.seen % WATCH.block) == (10, WATCH.block - 1)
-
-
 # the place ------------------------------------------------------------------------------------------------------------
 
 
@@ -876,30 +802,6 @@ def test_a_child_forked_in_the_turn_of_a_thread_is_refused_and_does_not_wait() -
     with monitor._stream._turn:
         said = forked(lambda: monitor.update(0))
     assert "save(path)" in said
-
-
-@pytest.mark.parametrize("before", ["none", "singles", "a batch", "both"])
-def test_a_tie_is_refused_where_the_block_that_is_open_ends(watch: Watch, before: str) -> None:
-    """Whatever of the block came before, record by record (and waits to be scored) or in batches."""
-    block, held = watch.block, {"none": (0, 0), "singles": (0, 1), "a batch": (2, 0), "both": (1, 1)}[before]
-    for place in range(1, 2 * block + 1):
-        monitor = Monitor.of(watch)
-        monitor.update_many([0] * held[0])
-        for _ in range(held[1]):
-            monitor.update(0)
-        at_an_end = (sum(held) + place) % block == 0
-        if not at_an_end and (sum(held) + place) % block not in (1, block - 1):
-            continue
-        when = np.arange(2 * block + 1)
-        when[place] = when[place - 1]
-        frame = pd.DataFrame({"x": rng().integers(2, size=len(when)), "when": when}).sample(frac=1, random_state=1)
-        try:
-            monitor.update_many(frame, column="x", order="when")
-            refused = False
-        except InvalidData:
-            refused = True
-        assert refused is at_an_end, place
-        assert monitor.seen == sum(held) + (0 if refused else len(frame))
 
 
 def test_another_monitor_under_the_same_request_is_named(ledger: pt.Ledger) -> None:

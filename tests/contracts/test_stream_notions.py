@@ -26,10 +26,8 @@ from privatest.changepoint.direct import DirectDetector
 from privatest.engines import open_source
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair
-from privatest.laws.block_laws import BlockLaws
-from privatest.privacy import Approx, Noise, Notion, Pure, canonical_noise, seeded_source
+from privatest.privacy import Noise, Notion, canonical_noise
 from privatest.privacy.canonical import loss_range
-from privatest.privacy.draws import draw_blocks, draw_many, noise_adder
 from privatest.privacy.notions import per_row
 from privatest.privacy.verification import measure
 from privatest.scores import clamped_score
@@ -38,7 +36,7 @@ from privatest.streams.evalues import PARTS
 from privatest.streams.monitor import Targets, pair_watch
 from privatest.streams.schedule import voting_blocks
 from privatest.streams.sequential_plan import Boundaries
-from privatest.streams.stream import OpenSum, SumBlocks
+from privatest.streams.stream import SumBlocks
 from privatest.streams.watch import BitBlocks, Cusum, Watch
 
 P, Q = "bernoulli(0.2)", "bernoulli(0.8)"
@@ -245,25 +243,6 @@ def test_the_range_of_a_loss_that_the_notion_allows(notion: Notion) -> None:
         assert excess(1.01 * e) > 0
 
 
-def test_pure_stays_what_it_was() -> None:
-    assert loss_range(Pure(Fraction(1, 3))) == Fraction(1, 3)
-    assert pt.design_change(P, Q, privacy="pure(1)").to_json() == pt.design_change(P, Q, epsilon=1).to_json()
-    assert pt.Monitor(P, Q, privacy=pt.pure(1))._design.text == pt.Monitor(P, Q, epsilon=1)._design.text
-    assert "privacy" not in json.loads(pt.Monitor(P, Q, epsilon=1)._design.text)
-
-
-@each
-def test_laws_of_blocks_are_those_of_the_noise(notion: Notion) -> None:
-    noise, n = canonical_noise(notion, SCORE.width), 5
-    laws = BlockLaws.of(law_of(SCORE), noise, n, (0, n), bin_width=1)
-    for row, p in enumerate((0.2, 0.8)):
-        values = laws.values + float(noise.offset)
-        exact = sum(
-            math.comb(n, k) * p**k * (1 - p) ** (n - k) * noise.pmf(values - k - n * SCORE.low) for k in range(n + 1)
-        )
-        assert np.max(np.abs(exact - laws.laws[row])[1:-1]) < 1e-13
-
-
 @cache
 def plan(notion: Notion) -> SequentialPlan:
     return Sequential("bernoulli(0.3)", "bernoulli(0.7)", privacy=notion, schedule=(24, 14)).plan
@@ -286,19 +265,6 @@ def test_evalues_are_finite_and_have_mean_one_at_most(notion: Notion) -> None:
     assert made.alpha <= 0.05
     assert made.beta <= 0.05
     assert made.first.score.width == 2 * made.first.noise.grain  # what makes no sense lies halfway
-
-
-@each
-def test_draws_are_those_of_the_noise(notion: Notion) -> None:
-    noise = canonical_noise(notion, 3)
-    one, two = (seeded_source(np.random.default_rng(1)) for _ in range(2))
-    noisy = noise_adder(noise, one)
-    singles = [noisy([place])[0] - place for place in range(20)]
-    assert draw_blocks(noise, 20, two).tolist() == singles
-    many = draw_many(noise, 2_000, one)
-    assert np.all(many % 2 == int(2 * noise.offset) % 2)
-    assert abs(np.mean(many)) < 6 * math.sqrt(4 * noise.variance / len(many))
-    assert 0.8 < np.var(many / 2) / noise.variance < 1.2
 
 
 # Designs, documents, states, prices.
@@ -399,27 +365,3 @@ def test_unknown_alternatives(notion: Notion) -> None:
     assert blocks.meets(per_row(notion, 2))
     assert not blocks.meets(per_row(notion, 3))
     assert Watch.from_dict(json.loads(monitor._design.text)).privacy == notion
-
-
-def test_what_is_refused_is_told_in_one_sentence() -> None:
-    for call in (pt.design_change, pt.Monitor):
-        with pytest.raises(InvalidInput, match="both given"):
-            call(P, Q, epsilon=1, privacy="gdp(1)")
-        with pytest.raises(InvalidInput, match="epsilon is missing"):
-            call(P, Q)
-        with pytest.raises(InvalidInput, match="is no notion of privacy"):
-            call(P, Q, privacy="ldp(1)")
-    with pytest.raises(pt.errors.Infeasible, match=r"at privacy=tv\(0.01\): a change .* use a larger budget"):
-        pt.design_change(P, Q, privacy="tv(0.01)", n=100)
-
-
-def test_a_person_in_a_stream_costs_the_notion_once() -> None:
-    watch = pt.Monitor(P, Q, privacy="zcdp(0.5)", max_rows_per_unit=2)
-    assert watch.privacy == pt.zcdp(0.5)
-    assert watch._design.blocks.noise.guarantee(2 * watch._design.blocks.score.width) == pt.gdp(1)
-    assert isinstance(watch._stream._open, OpenSum)
-    test = Sequential(P, Q, privacy="approx(1, 1e-3)", max_rows_per_unit=2, schedule=(16, 8))
-    row = per_row(pt.approx(1, 1e-3), 2)
-    assert isinstance(row, Approx)
-    assert test.plan.later.noise.meets(row, test.plan.later.score.width)
-    assert 0.99e-3 < row.delta * (1 + math.exp(0.5)) <= 1e-3

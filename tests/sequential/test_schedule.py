@@ -17,7 +17,7 @@ from privatest.laws.block_laws import ScoreLaw
 from privatest.scores.score_law import score_law
 from privatest.streams import schedule
 from privatest.streams.evalues import PARTS, VoteLaw, mean_bound
-from privatest.streams.schedule import SequentialTargets, _single, _smallest
+from privatest.streams.schedule import SequentialTargets, _single
 from privatest.streams.sequential_plan import SequentialPlan, stopped
 from tests.sequential.plans import P, Q, coin
 
@@ -146,14 +146,6 @@ def test_errors_are_kept_for_every_member_of_a_set() -> None:
 def test_both_sides_of_the_null_are_two_questions() -> None:
     with pytest.raises(pt.errors.NothingToTest, match="combine_evalues"):
         pt.Sequential("normal(0, 1)", pt.any_of("normal(-1, 1)", "normal(1, 1)"), epsilon=1)
-
-
-def test_the_smallest_good_value() -> None:
-    for least, most in ((-7, 30), (0, 1), (4, 4)):
-        for wanted in range(least, most + 2):
-            for start in range(least - 2, most + 3):
-                found = _smallest(lambda value, wanted=wanted: value >= wanted, least, most, start)  # type: ignore[misc]
-                assert found == (wanted if wanted <= most else None)
 
 
 def test_tuning_and_plan_know_the_same_votes() -> None:

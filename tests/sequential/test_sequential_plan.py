@@ -5,17 +5,15 @@ The stopped walk: recursion against enumeration of all walks; the rule record by
 
 from __future__ import annotations
 
-import itertools
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-import privatest as pt
 from privatest.errors import InvalidDocument
 from privatest.scores import Score
-from privatest.streams import SequentialPlan, sequential_plan
+from privatest.streams import SequentialPlan
 from privatest.streams.evalues import PARTS, VoteLaw
 from privatest.streams.sequential_plan import Boundaries, Stopped, WalkProgress, rarely, stopped
 from privatest.streams.stream import SumBlocks
@@ -102,12 +100,6 @@ def test_a_walk_that_goes_nowhere_is_not_followed_for_ever() -> None:
     assert stopped(still, still, Boundaries(-1, 1)) is None
 
 
-def test_quantiles_and_means_of_blocks() -> None:
-    found = Stopped(0.5, 0.5, np.array([0.5, 0.3, 0.1, 0.1]))
-    assert found.blocks() == pytest.approx(1.8)
-    assert [found.within(share) for share in (0.5, 0.51, 0.8, 0.9, 0.95)] == [1, 2, 2, 3, 4]
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_portions_of_any_size_give_the_same(rule: Boundaries) -> None:
     rng = np.random.default_rng(3)
@@ -137,13 +129,6 @@ def test_documents() -> None:
     for bad in ({"blocks": 2, "level": 4, "peak": 3}, {"blocks": 0, "level": -1, "peak": 0}):
         with pytest.raises(InvalidDocument, match="does not fit"):
             rule.progress_from_dict(bad)
-
-
-def test_a_decided_walk_went_one_way() -> None:
-    rule = Boundaries(-3, 3, 4, 1)
-    ways = [rule.for_alternative(WalkProgress(4, level, 3)) for level in (-4, -3, 0, 1, 2, 3, 9)]
-    assert ways == [False, False, False, False, True, True, True]
-    assert sum(1 for _ in itertools.takewhile(lambda way: not way, ways)) == 4
 
 
 def test_documents_restore_the_plan() -> None:
@@ -186,15 +171,6 @@ def test_a_plan_that_does_not_fit_together_is_refused() -> None:
         SequentialPlan(replace(n, score=mirrored), plan.later, plan.rule, 0.05, 0.05, 21, "P", "Q")
 
 
-def test_a_walk_too_long_to_be_followed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sequential_plan, "MOST_BLOCKS", 30)
-    plan = coin()
-    slow = SumBlocks(plan.later.score, plan.later.noise, 1, 0, 1, np.array([-1, -1]))
-    still = SequentialPlan(slow, slow, Boundaries(-40, 1), 0.05, 0.05, 21, "P", "Q")
-    with pytest.raises(InvalidDocument, match="too many blocks"):
-        _ = still.alpha
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize("under", [0, 1])
 def test_simulated_walks_agree_with_the_recursion(under: int) -> None:
@@ -222,22 +198,3 @@ def test_simulated_walks_agree_with_the_recursion(under: int) -> None:
     assert abs(wrong / runs - share) < 4 * np.sqrt(share / runs)
     quantile = plan.quantile_n(0.9)[under]
     assert np.mean(np.array(seen) <= quantile) > 0.89
-
-
-def test_verdicts() -> None:
-    plan = coin()
-    for level, decision in ((plan.rule.upper, "alternative"), (plan.rule.lower, "null")):
-        found = plan.raised(WalkProgress(2, level, max(level, 0)), 0, 20, False)
-        assert (found.decision, found.seen, found.private, found.replayed) == (decision, 20, True, None)
-        assert found.evalue == pytest.approx(np.exp(level / PARTS))
-        assert plan.raised_from_dict(found.to_dict(), False) == found
-        assert "20 records" in found.sentence
-    with pytest.raises(InvalidDocument):
-        plan.raised_from_dict({"decision": "maybe", "seen": 3, "evalue": 1.0}, False)
-    assert plan.raised(WalkProgress(2, 0, 0), 0, 20, True).title == "Verdict, SIMULATED, not private"
-
-
-def test_a_plan_and_a_run_are_described_without_their_tables() -> None:
-    run = pt.Sequential("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, rng=np.random.default_rng(1))
-    assert repr(run.plan).startswith("SequentialPlan(bernoulli(0.3) or bernoulli(0.7), epsilon=1, alpha=0.04")
-    assert "array" not in repr(run.plan)

@@ -19,7 +19,6 @@ import privatest as pt
 from privatest.errors import InvalidDocument, InvalidInput, PrivatestError, RequestConflict
 from privatest.streams import Sequential
 from privatest.streams.sequential_plan import Boundaries
-from privatest.streams.state import StateFile
 from tests.changepoint import kills
 from tests.sequential.plans import P, Q, coin, small_plan
 
@@ -229,18 +228,6 @@ def test_states_of_other_settings_are_refused(tmp_path: Path) -> None:
         Sequential.load(tmp_path / "monitor.json")
     with pytest.raises(InvalidDocument, match="There is no state of a sequential test"):
         Sequential.load(tmp_path / "none.json")
-
-
-def test_edited_states_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    run = Sequential.of(coin())
-    run.save(path)
-    del run
-    path.write_text(path.read_text().replace('"peak":0', '"peak":9'))
-    with pytest.raises(InvalidDocument, match="checksum"):
-        Sequential.load(path)
-    with pytest.raises(InvalidDocument, match="checksum"):
-        StateFile(path, coin().keeper).read()
 
 
 def test_ledgers_are_charged_once(tmp_path: Path) -> None:
