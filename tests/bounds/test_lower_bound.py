@@ -14,11 +14,12 @@ import pytest
 from scipy import stats
 
 from privatest.bounds import advantage_bound, lower_bound, optimum, optimum_sample_size
-from privatest.bounds.domination import Atoms, Shape, atoms_of, shares, split_atoms
+from privatest.bounds.domination import Atoms, Shape, _cells, atoms_of, shares, split_atoms
 from privatest.bounds.lower_bound import CAREFUL, QUICK, Certificate, Effort
 from privatest.bounds.optimum import Program
 from privatest.bounds.two_point import TwoPoint
 from privatest.hypotheses import Pair, make_pair
+from privatest.hypotheses.pair import ContinuousPair
 from privatest.power import plan, sample_size
 from privatest.privacy import Pure, as_notion
 from privatest.theory.coupling import coupling, largest_gain
@@ -62,6 +63,23 @@ def test_the_atoms_dominate_and_barely(null: str, alternative: str) -> None:
             assert found >= exact * (1 - 1e-9) - 1e-15
             assert found <= exact * 1.01 + 1e-4
     assert 1 - float(atoms.roots.sum()) == pytest.approx(pair.hellinger_squared, rel=1e-3)
+
+
+@pytest.mark.parametrize(("null", "alternative"), CONTINUOUS)
+def test_no_ratio_of_a_cell_lies_beyond_its_ends(null: str, alternative: str) -> None:
+    """Right up to both landmarks of a cell, where the ratio is not looked at."""
+    pair = make_pair(null, alternative)
+    if not isinstance(pair, ContinuousPair):
+        pytest.skip("cells are those of densities")
+    _, _, low, high = _cells(pair)
+    x = pair.landmarks
+    for share in (1e-9, 1e-7, 0.1, 0.5, 0.9, 1 - 1e-7, 1 - 1e-9):
+        inside = x[:-1] + share * np.diff(x)
+        ratio = pair.ratio(inside)
+        known = (inside > x[:-1]) & (inside < x[1:]) & np.isfinite(ratio)
+        assert known.any()
+        assert np.all(ratio[known] >= low[1:-1][known] - 1e-12)
+        assert np.all(ratio[known] <= high[1:-1][known] + 1e-12)
 
 
 def random_shape(atoms: Atoms, rng: np.random.Generator) -> Shape:

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privatest.changepoint.blocks import BitDesign, BlockDesign, _argmin_law, _ruin, upper_bounds
+from privatest.changepoint.blocks import BitDesign, BlockDesign, _argmin_law, upper_bounds
 from privatest.laws.block_laws import ScoreLaw
 from privatest.privacy import Tulap
 
@@ -75,52 +75,6 @@ def test_locate_takes_the_first_argmin() -> None:
     assert design.locate(np.array([-1, 1, -1])) == 0  # ties: sums -1, 0, -1
 
 
-@pytest.mark.parametrize(
-    ("design", "reach", "places", "step", "failures", "accuracies"),
-    [
-        ((1, 0.125, 0.25), 256, 256, 1, [0.9375, 0.005915338, 9.813e-06, 3.8e-08], [3, 5, 14]),
-        ((8, 0.2, 0.1), 128, 1024, 1, [1.0, 0.027612429, 0.000184074, 2.285e-06], [16, 39, 88]),
-        ((40, 0.2, 0.25), 256, 2048, 5, [1.0, 0.007072848, 9.841e-06, 3.8e-08], [120, 240, 600]),
-        ((100, 0.45, 0.45), 2048, 17067, 12, [1.0, 0.181945061, 0.018125503, 0.002779474], [8004, 19260, 49308]),
-        ((7, 0.3, 0.05), 512, 3584, 1, [1.0, 0.005447092, 3.229e-06, 4e-09], [28, 76, 188]),
-        ((300, 0.1, 0.49), 2048, 16606, 37, [1.0, 0.675961, 0.491395262, 0.394360205], [329707, None, None]),
-    ],
-)
-def test_curves_stay_what_they_were(
-    design: tuple[int, float, float],
-    reach: int,
-    places: int,
-    step: int,
-    failures: list[float],
-    accuracies: list[int | None],
-) -> None:
-    made = BitDesign(*design)
-    curve = made.failures()
-    assert made._argmin[0] == reach
-    assert curve.distances.tolist() == list(range(0, places * step, step))
-    found = curve.failures[[1, places // 16, places // 5, places // 3]]
-    np.testing.assert_allclose(found, failures, rtol=1e-6, atol=1e-9)
-    assert [curve.accuracy(beta) for beta in (0.3, 0.1, 0.01)] == accuracies
-    assert curve.failures.max() <= 1
-
-
-def test_a_tail_may_hold_almost_a_block() -> None:
-    distances = np.array([0, 9, 10, 19, 20, 29, 30, 305], dtype=np.int64)
-    for made, alarm in (
-        (made, made.alarm(*asked))
-        for made, asked in ((BitDesign(10, 0.2, 0.25), (0.05, 100)), (BitDesign(10, 0.01, 0.05), (0.3, 3)))
-    ):
-        found = made.missed(alarm, distances)
-        np.testing.assert_array_equal(found, alarm.missed(np.array([0, 0, 0, 0, 1, 1, 2, 29])))
-        assert found[:4].tolist() == [1.0] * 4
-    assert found[4] == pytest.approx(0.05)
-
-
-@pytest.mark.parametrize(("error", "ruin"), [(0.0, 0.0), (0.2, 0.25), (0.5, 1.0), (0.6, 1.0)])
-def test_a_walk_that_rises_falls_below_its_start_with_the_odds_of_a_step_down(error: float, ruin: float) -> None:
-    assert _ruin(error) == pytest.approx(ruin, abs=1e-15)
-
-
 COIN = ScoreLaw(np.array([0, 1]), np.array([0.2, 0.8]), np.array([0.8, 0.2]), 1)
 
 
@@ -150,14 +104,6 @@ def test_locate_is_the_median_of_the_posterior(block: int) -> None:
             [design.laws.sample(len(design.olds) - 1, (change,), rng), design.laws.sample(0, (blocks - change,), rng)]
         )
         assert design.locate(outcomes) == brute_median(design, outcomes)
-
-
-def test_locate_and_simulation_share_their_posterior() -> None:
-    design = BlockDesign(COIN, Tulap(Fraction(1, 2), 1), 16)
-    outcomes = design.laws.sample(5, (40, 9), np.random.default_rng(2))
-    mass = np.cumsum(design._posterior(outcomes), axis=1)
-    medians = design._positions(9)[(mass < mass[:, -1:] / 2).sum(axis=1)]
-    assert medians.tolist() == [design.locate(row) for row in outcomes]
 
 
 def test_extreme_outcomes_point_to_the_ends() -> None:

@@ -125,20 +125,6 @@ def test_no_change(method: str) -> None:
     assert loud.epsilon == 1.0
 
 
-@pytest.mark.parametrize("kind", ["list", "pandas", "polars", "pyarrow", "floats", "booleans"])
-def test_data_of_many_kinds_give_the_same_answer(kind: str) -> None:
-    values = series(200, 90)
-    if kind in ("pandas", "polars", "pyarrow"):
-        module = pytest.importorskip(kind)
-        make = module.table if kind == "pyarrow" else module.DataFrame
-        data, column = make({"t": np.arange(200), "x": values}), "x"
-    else:
-        data = {"list": values.tolist(), "floats": values.astype(float), "booleans": values.astype(bool)}[kind]
-        column = None
-    point = detect_change(data, *COINS, epsilon=1, column=column, rng=np.random.default_rng(5))
-    assert point == detect_change(values, *COINS, epsilon=1, rng=np.random.default_rng(5))
-
-
 def test_labels() -> None:
     old, new = {"ok": 0.9, "fault": 0.1}, {"ok": 0.4, "fault": 0.6}
     data = ["ok"] * 80 + ["fault"] * 80

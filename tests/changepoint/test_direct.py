@@ -25,7 +25,6 @@ from privatest.changepoint.direct import (
     draw_exponential,
 )
 from privatest.engines import open_source
-from privatest.errors import InvalidInput
 from privatest.hypotheses import make_pair
 from privatest.laws.block_laws import ScoreLaw
 from privatest.privacy import Pure, seeded_source
@@ -88,15 +87,6 @@ def test_designs_and_their_curves_stay_what_they_were(
     assert design.failures(0.001, 1500).failures.sum() == pytest.approx(certain, rel=1e-9)
 
 
-def test_strides_of_laws_that_are_hard_to_tell_apart() -> None:
-    assert [DirectDesign.of(NEAR, Fraction(e), 0.1).stride for e in ("1/20", "1", "3")] == [62459, 62566, 62411]
-
-
-@pytest.mark.parametrize(("runs", "simulated"), [(149, False), (150, True)])
-def test_too_few_failures_are_not_simulated(runs: int, simulated: bool) -> None:
-    assert (DirectDesign.of(COIN, Fraction(1), 0.1).failures(0.1, runs).runs > 0) == simulated
-
-
 @pytest.mark.parametrize("law", [COIN, SKEWED])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 5), Fraction(1), Fraction(5)])
 def test_chernoffs_bound_lies_above_what_is_simulated(law: ScoreLaw, epsilon: Fraction) -> None:
@@ -125,13 +115,6 @@ def test_the_simulated_curve_agrees_with_the_mechanism_itself() -> None:
         for a, mean in zip(distances, means, strict=True):
             direct = w[:, np.abs(places) > a].sum(axis=1)
             assert abs(direct.mean() - mean) < 6 * np.sqrt(2 * direct.var() / runs) + 1e-9
-
-
-def test_sums_that_could_leave_64_bits_are_refused() -> None:
-    score = BlockTuner(make_pair([0.2, 0.8], [0.8, 0.2]), Pure(Fraction(1))).score((-1.0, 1.0))
-    design = DirectDesign(law_of(score), Fraction(1), Fraction(1, 2**60), 0.1, 1)
-    with pytest.raises(InvalidInput, match="could leave 64 bits"):
-        DirectDetector(score, design).utilities(open_source(np.zeros(100)), 100)
 
 
 BAR = 1e-9
@@ -251,18 +234,6 @@ def test_ten_million_candidates_and_far_values() -> None:
     utilities = np.full(10_000_000, -(1 << 61), dtype=np.int64)
     utilities[7_654_321] = 0
     assert draw_exponential(utilities, Fraction(1, 512), seeded_source(np.random.default_rng(1))) == 7_654_321
-
-
-@pytest.mark.parametrize("scale_bits", [10, 45, 50])
-@pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(7, 50), Fraction(3)])
-def test_weights_are_above_what_they_stand_for_and_not_by_much(rate: Fraction, scale_bits: int) -> None:
-    """Below it the draw would not be exact; far above it there would be many rounds."""
-    losses = np.unique(np.random.default_rng(5).integers(0, int(60 / rate), 300))
-    weights = exponential._weights(-losses - 5, -5, rate, scale_bits)
-    with mpmath.workdps(60):
-        for loss, weight in zip(losses.tolist(), weights.tolist(), strict=True):
-            exact = mpmath.exp(-loss * mpmath.mpf(rate.numerator) / rate.denominator) * 2**scale_bits
-            assert exact < weight <= exact * (1 + mpmath.mpf(2) ** -39) + 1
 
 
 def test_laws_that_are_the_same_have_a_level_between_them_and_no_decay() -> None:

@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,56 +85,6 @@ def test_after_the_alarm_nothing_is_consumed_until_reset() -> None:
     second = monitor.update_many(stream[monitor.seen :])
     assert second is not None
     assert alarm.seen <= second.index < second.seen <= len(stream)
-
-
-def test_what_counts_as_one_record_and_what_as_a_batch() -> None:
-    def seen(x: object, **settings: object) -> int:
-        monitor = Monitor.of(CUSUM, rng=np.random.default_rng(0))
-        monitor.update(x, **settings)
-        return monitor.seen
-
-    for one in (1, 0.0, True, "a", None, np.int64(1), np.array(1), float("nan"), {"a": 1}, b"x", object()):
-        assert seen(one) == 1
-    column = [1, 0, 1]
-    batches = [column, tuple(column), np.array(column), pd.Series(column), pl.Series(column), pa.array(column)]
-    for batch in (*batches, iter(column), range(3)):
-        assert seen(batch) == 3
-    assert seen([]) == 0
-    labels = pair_watch(
-        make_pair({(0, 1): 0.2, (1, 0): 0.8}, {(0, 1): 0.8, (1, 0): 0.2}), rational(1), "cusum", Targets(0.1, 1e3, None)
-    )
-    monitor = Monitor.of(labels)
-    monitor.update((0, 1))
-    assert monitor.seen == 1
-
-
-def test_columns_of_frames() -> None:
-    frame = pd.DataFrame({"x": coins(1, 40, 0), "y": 0})
-    monitor = Monitor.of(CUSUM, rng=np.random.default_rng(2))
-    monitor.update_many(frame, column="x")
-    assert monitor.seen == 40
-    with pytest.raises(InvalidData, match="Did you mean 'x'"):
-        monitor.update_many(frame, column="xx")
-    with pytest.raises(InvalidData, match="text"):
-        monitor.update_many(pd.Series(["a", "b"]))
-    assert monitor.seen == 40
-
-
-def test_odd_records_are_neither_refused_nor_counted() -> None:
-    odd = [None, float("nan"), "x", 7, float("inf"), object(), 10**400]
-    monitor = Monitor.of(CUSUM, rng=np.random.default_rng(3))
-    for record in odd:
-        monitor.update(record)
-    other = Monitor.of(CUSUM, rng=np.random.default_rng(3))
-    other.update(odd)
-    assert monitor.seen == other.seen == len(odd)
-    assert monitor.trace == other.trace
-    gauss = Monitor.of(
-        pair_watch(make_pair("normal(0, 1)", "normal(1, 1)"), rational(1), "cusum", Targets(0.1, 1e3, None))
-    )
-    for record in (1.0, float("nan"), float("-inf"), 1e308, 5) * 10:
-        gauss.update(record)
-    assert gauss.seen == 50 or gauss.drift_detected
 
 
 def test_memory_does_not_grow_with_the_stream() -> None:
@@ -419,11 +367,6 @@ def test_of_a_long_stream_the_levels_reach_as_far_back_as_is_known() -> None:
     known = steps[len(steps) - len(watch.levels) :]
     if watch.levels[-1]:
         assert np.diff(watch.levels).tolist() == known[1:].tolist()  # above 0 ever since
-
-
-def test_the_papers_method_has_no_such_level() -> None:
-    watch = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, method="paper")
-    assert (watch.threshold, watch.levels) == (None, ())
 
 
 def one_by_one(watch: Watch, records: list[float], *, look: bool) -> tuple[int, object, tuple[float, ...], int]:

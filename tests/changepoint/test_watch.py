@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 import warnings
 from decimal import Decimal
 from fractions import Fraction
@@ -13,9 +12,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.hypotheses import make_pair
-from privatest.scores import clamped_score
-from privatest.streams.stream import SumBlocks, quick_numbers
+from privatest.streams.stream import SumBlocks
 
 PAIRS = {
     "normal": ("normal(0, 1)", "normal(1, 1)"),
@@ -148,39 +145,3 @@ def test_a_record_of_any_kind_counts_alone_as_it_does_in_a_batch_and_is_never_he
             batch.update_many(records)
             assert alone.trace == batch.trace, repr(record)
     assert len(batch.trace) == 1
-
-
-def test_a_wrong_total_would_be_noticed() -> None:
-    score = clamped_score(make_pair(*PAIRS["normal"]), (-1, 1), 16)
-    quick = quick_numbers(score)
-    assert quick is not None
-    records = np.random.default_rng(1).normal(0, 1, 20).tolist()
-    assert quick(records, 20) == [2 * int(score.table[score.cells.index(np.array(records))].sum())]
-    assert quick([*records, 0.0], 21) != quick(records, 20) or score.table[score.cells.index(np.array([0.0]))[0]] == 0
-
-
-def test_threads_lose_no_record() -> None:
-    made = pt.Monitor(*PAIRS["coins"], epsilon=1, mean_time_between_false_alarms=1e8)
-
-    def feed() -> None:
-        for _ in range(2_000):
-            made.update(0)
-
-    threads = [threading.Thread(target=feed) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert made.alarm is not None or made.seen == 8_000
-
-
-def test_nothing_is_consumed_after_an_alarm_until_it_is_reset() -> None:
-    made = pt.Monitor(*PAIRS["coins"], epsilon=5, rng=np.random.default_rng(1))
-    while made.update(1) is None:
-        pass
-    seen = made.seen
-    assert made.update(1) is made.alarm
-    assert made.seen == seen
-    made.reset()
-    assert made.update(0) is None
-    assert made.seen == seen + 1

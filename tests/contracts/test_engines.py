@@ -5,7 +5,6 @@ The expected integers are computed record by record in plain Python, from the ru
 
 from __future__ import annotations
 
-import decimal
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -14,15 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
 import privatest as pt
 from privatest import engines
 from privatest.errors import InvalidData
-from privatest.scores import Score
 from tests.contracts.cases import CASES, Case, by_hand
 from tests.engines import random_cases
 from tests.engines.catalogue import first_rows
@@ -50,13 +46,6 @@ def named(openers: dict[str, Any]) -> list[Any]:
 
 
 ODD = [None, math.nan, math.inf, -math.inf]
-TESTS = {
-    "dyadic": ("normal(0, 1)", "normal(1, 1)"),
-    "bounded": ("cauchy(0, 1)", "cauchy(1, 1)"),
-    "supported": ("uniform(0, 1)", "uniform(0.3, 1.7)"),
-    "integers": ("poisson(3)", "poisson(5)"),
-    "numeric labels": ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2]),
-}
 
 
 def findings(case: Case, opener: str, folder: Path) -> dict[str, Any]:
@@ -261,126 +250,8 @@ def test_a_different_handling_of_nulls_is_noticed(opener: str, tmp_path: Path, m
         assert failed > len(CASES) / 2
 
 
-def score_of(name: str) -> Score:
-    return pt.design(*TESTS[name], epsilon=1, n=10, clamp="paper").score
-
-
 def records(rng: np.random.Generator) -> list[float | None]:
     plain: list[float | None] = [float(x) for x in np.round(rng.normal(1, 2, 300), 2)]
     plain += [float(k) for k in rng.integers(-1, 12, 100)] + [1e300, -1e300, 5e-324, 2.0**60]
     mixed = plain + ODD
     return [mixed[i] for i in rng.permutation(len(mixed))]
-
-
-@pytest.mark.parametrize("name", TESTS)
-def test_same_integer_everywhere(name: str) -> None:
-    score = score_of(name)
-    column = records(np.random.default_rng(11))
-    floats = np.array([math.nan if x is None else x for x in column])
-    expected = sum(int(s) for s in score.of_numbers(floats))
-    frame = pd.DataFrame({"x": floats, "y": 0})
-    sources: dict[str, Any] = {
-        "array": floats,
-        "strided": np.repeat(floats, 2)[::2],
-        "big endian": floats.astype(">f8"),
-        "list": column,
-        "tuple": tuple(column),
-        "generator": (x for x in column),
-        "objects": np.array(column, dtype=object),
-        "masked": np.ma.masked_invalid(floats),
-        "pandas": pd.Series(floats),
-        "pandas nullable": pd.array(floats, dtype="Float64"),
-        "polars": pl.Series(column, dtype=pl.Float64, strict=False),
-        "arrow": pa.array(column, type=pa.float64()),
-        "arrow chunks": pa.chunked_array([pa.array(column[:7], pa.float64()), pa.array(column[7:], pa.float64())]),
-    }
-    for kind, source in sources.items():
-        assert engines.total(score, source) == expected, kind
-    assert engines.total(score, frame, column="x") == expected
-    assert engines.total(score, pa.table({"x": floats, "y": floats}), column="x") == expected
-
-
-@pytest.mark.parametrize("name", ["dyadic", "bounded"])
-def test_fast_kernels_equal_the_definition(name: str) -> None:
-    score = score_of(name)
-    rng = np.random.default_rng(2)
-    edges = score.cells.edges  # type: ignore[attr-defined]
-    near = np.concatenate([edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf)])
-    values = np.concatenate([rng.normal(0.5, 3, 1_500_000), rng.standard_cauchy(200_000) * 1e6, near, [1e308, -1e308]])
-    rng.shuffle(values)
-    expected = int(score.of_numbers(values).sum())
-    assert engines.total(score, values) == expected  # more than a million: threads
-    assert engines.total(score, values[:1000]) == int(score.of_numbers(values[:1000]).sum())
-    values[12345] = math.nan
-    values[-1] = math.inf
-    assert engines.total(score, values) == int(score.of_numbers(values).sum())
-
-
-class Hostile:
-    """Raises whatever is asked of it."""
-
-    def __hash__(self) -> int:
-        raise RuntimeError("no hash")
-
-    def __eq__(self, other: object) -> bool:
-        raise RuntimeError("no equality")
-
-    def __float__(self) -> float:
-        raise RuntimeError("no float")
-
-
-def test_odd_records_get_the_fixed_score_and_raise_nothing() -> None:
-    labels = {"a": 0.2, "b": 0.3, "c": 0.5}, {"a": 0.5, "b": 0.3, "c": 0.2}
-    odd: list[Any] = [None, math.nan, "d", [], {}, b"a", Hostile(), ("a",), object(), decimal.Decimal("NaN")]
-    score = pt.design(*labels, epsilon=1, n=4, clamp="paper").score
-    assert engines.total(score, [*odd, 1]) == (len(odd) + 1) * score.odd_score
-    numbers = score_of("dyadic")
-    odd += ["0.5", "1", 10**400, complex(1, 1), np.datetime64("2020-01-01"), decimal.Decimal("Infinity")]
-    assert engines.total(numbers, odd) == len(odd) * numbers.odd_score
-    # numbers of other types are numbers
-    assert engines.total(numbers, [decimal.Decimal("0.5"), np.float32(0.5), True]) == int(
-        numbers.of_numbers([0.5, 0.5, 1.0]).sum()
-    )
-
-
-@pytest.mark.parametrize("kind", ["list", "pandas", "polars", "arrow", "numpy", "category"])
-def test_text_labels(kind: str) -> None:
-    labels = {"a": 0.2, "b": 0.3, "c": 0.5}, {"a": 0.5, "b": 0.3, "c": 0.2}
-    score = pt.design(*labels, epsilon=1, n=4, clamp="paper").score
-    column = ["a", "c", "zz", "b", "a"]
-    make: dict[str, Any] = {
-        "list": list,
-        "pandas": pd.Series,
-        "polars": pl.Series,
-        "arrow": pa.array,
-        "numpy": np.array,
-        "category": lambda c: pd.Series(c, dtype="category"),
-    }
-    table = dict(zip("abc", score.table.tolist(), strict=False))
-    assert engines.total(score, make[kind](column)) == sum(table.get(x, score.odd_score) for x in column)
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (np.zeros((2, 2)), "2 dimensions"),
-        (np.array(["1", "2"]), "text"),
-        (pd.Series(["1", "2"], dtype="string"), "text"),
-        (pl.Series(["1", "2"]), "text"),
-        (pa.array(["1", "2"]), "text"),
-        (np.array(["2020-01-01"], dtype="datetime64[D]"), "dtype"),
-        (np.array([1j]), "dtype"),
-        ("1, 2", "single text"),
-        ({"x": [1]}, "type dict"),
-        (7, "type int"),
-        (pd.DataFrame({"amount": [1.0], "b": [2.0]}), "2 columns"),
-    ],
-)
-def test_wrong_structure_is_an_error(data: Any, message: str) -> None:
-    with pytest.raises(InvalidData, match=message):
-        engines.total(score_of("dyadic"), data)
-
-
-def test_a_missing_column_is_named_with_a_suggestion() -> None:
-    with pytest.raises(InvalidData, match=r"No column 'amout' in the data. Did you mean 'amount'\?"):
-        engines.total(score_of("dyadic"), pd.DataFrame({"amount": [1.0], "b": [2.0]}), column="amout")

@@ -18,7 +18,7 @@ import pytest
 
 import privatest as pt
 from privatest.engines import Tallied, open_source
-from privatest.engines.records import Present, nearest
+from privatest.engines.records import PresentRecords, nearest
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.estimates.estimate import EstimateDesign
 from privatest.privacy import Pure, Tulap, seeded_source
@@ -106,7 +106,7 @@ def test_the_counts_of_two_groups_are_private_with_the_numbers_present() -> None
         assert largest_loss(laws_of(run, pairs), pairs, None) > EPSILON * 1.2
 
 
-def farthest(sum_of: Callable[[Present, int], int], k: int) -> int:
+def farthest(sum_of: Callable[[PresentRecords, int], int], k: int) -> int:
     """How far all rows of one person, replaced by as many, move a sum of the present rows of persons, at most."""
     score = small_rate(EPSILON, 2, k).score
     others = [(1.0, 0.0, np.nan), (1.0,), (np.nan, np.nan)]
@@ -123,10 +123,10 @@ def farthest(sum_of: Callable[[Present, int], int], k: int) -> int:
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_the_present_rows_of_a_person_move_the_sum_by_as_many_widths_as_rows_count(k: int) -> None:
-    def fair(present: Present, most: int) -> int:
+    def fair(present: PresentRecords, most: int) -> int:
         return present.sum_of(most, lambda *_: pytest.fail("nothing is drawn"))
 
-    def stretched(present: Present, most: int) -> int:
+    def stretched(present: PresentRecords, most: int) -> int:
         """Scaled up as well, as if the mean could be had of any number."""
         return nearest(present.total * most / present.rows) if present.rows else 0
 

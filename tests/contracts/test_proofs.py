@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -29,3 +30,10 @@ def test_every_test_and_file_that_is_named_exists(proof: Path) -> None:
 
 def test_there_are_proofs() -> None:
     assert len(PROOFS) >= 6
+
+
+def test_the_tests_that_see_the_named_mistakes_exist() -> None:
+    mutants = tomllib.loads((ROOT / "tests/mutants_named.toml").read_text(encoding="utf-8"))["mutant"]
+    for by in (one for mutant in mutants for one in mutant["by"]):
+        file, *_, test = by.partition("[")[0].split("::")
+        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), by

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -159,6 +160,92 @@ def test_one_table_is_not_both_groups(tmp_path: Path) -> None:
     relation = duckdb.from_arrow(TABLE)
     with pytest.raises(InvalidData, match="both groups"):
         pt.compare_groups(relation, relation, column="x", epsilon=1)
+
+
+COLUMNS: dict[str, list[Any]] = {
+    "floats": [i % 2 + 0.0 for i in range(64)],
+    "whole numbers": [i % 2 for i in range(64)],
+    "truths": [i % 2 == 1 for i in range(64)],
+    "floats, some missing": [None if i == 9 else i % 2 + 0.0 for i in range(64)],
+    "texts": [str(i % 2) for i in range(64)],
+}
+DTYPES = {"floats": "Float64", "whole numbers": "Int64", "truths": "boolean", "floats, some missing": "Float64"}
+
+
+def _in_memory(kind: str, content: str) -> Any:
+    """A column of one kind; a slice of it is a view."""
+    values, dtype = COLUMNS[content], DTYPES.get(content, "str")
+    match kind:
+        case "NumPy":
+            return np.array(values)
+        case "Arrow":
+            return pa.array(values)
+        case "Arrow, chunked":
+            return pa.chunked_array([values[:24], values[24:]])
+        case "polars":
+            return pl.Series("x", values)
+        case "pandas":
+            return pd.Series(values)
+        case "pandas, nullable":
+            return pd.Series(values, dtype=dtype)
+        case "pandas, Arrow":
+            return pd.Series(values, dtype=pd.ArrowDtype(pa.array(values).type))
+    return pd.Series(values, dtype="category")
+
+
+def _part(values: Any, first: int, last: int) -> Any:
+    rows = getattr(values, "iloc", values)
+    return values.slice(first, last - first) if isinstance(values, pa.Array | pa.ChunkedArray) else rows[first:last]
+
+
+@pytest.mark.parametrize("content", COLUMNS)
+@pytest.mark.parametrize(
+    "kind",
+    ["NumPy", "Arrow", "Arrow, chunked", "polars", "pandas", "pandas, nullable", "pandas, Arrow", "pandas, categories"],
+)
+def test_views_of_one_memory_are_not_both_groups(kind: str, content: str) -> None:
+    """Two objects that lie in the same memory are the same people; two halves of it are not, nor are copies."""
+    values = _in_memory(kind, content)
+    copied = kind in ("polars", "pandas, nullable") and content == "texts"  # there, reading makes new texts
+    share = {"success": "1"} if content == "texts" else {"outcome": "bernoulli(?)"}
+
+    def compare(one: Any, other: Any) -> tuple[int, int]:
+        return pt.compare_groups(one, other, epsilon=1, **share).n
+
+    for first, second in (((0, 64), (0, 64)), ((0, 40), (24, 64))):
+        if not copied:
+            with pytest.raises(InvalidData, match="both groups"):
+                compare(_part(values, *first), _part(values, *second))
+    assert compare(_part(values, 0, 29), _part(values, 29, 64)) == (29, 35)
+    assert compare(values, _in_memory(kind, content)) == (64, 64)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ibis asks DuckDB in an old way
+def test_columns_of_one_table_are_not_both_groups() -> None:
+    """A column and its table, the table and its slice; rows that take turns in one memory are different people."""
+    x = np.array([0.0, 1.0] * 40)
+    grid = x.reshape(40, 2)
+    assert pt.compare_groups(grid[:, 0], grid[:, 1], epsilon=1, outcome="bernoulli(?)").n == (40, 40)
+    for frame in (pd.DataFrame({"x": x}), pl.DataFrame({"x": x}), pa.table({"x": x})):
+        for one, other in ((frame, frame["x"]), (frame["x"], frame["x"]), (pt.open_once(frame["x"]), frame[:60])):
+            with pytest.raises(InvalidData, match="both groups"):
+                pt.compare_groups(one, other, epsilon=1, outcome="bernoulli(?)")
+    database = duckdb.connect()
+    for name in ("t", "other"):
+        database.execute(f"create table {name} as select i % 2 as x from range(40) as r(i)")
+    connection = ibis.duckdb.from_connection(database)
+    with pytest.raises(InvalidData, match="both groups"):
+        pt.compare_groups(connection.table("t"), connection.table("t"), column="x", epsilon=1)
+    assert pt.compare_groups(connection.table("t"), connection.table("other"), column="x", epsilon=1).n == (40, 40)
+
+
+@pytest.mark.parametrize("name", [pytest.param("Spark", marks=warehouses.SPARK)])
+def test_one_query_is_not_both_groups(name: str, tmp_path: Path) -> None:
+    frame = warehouses.WAREHOUSES[name]({"x": [0.0, 1.0] * 20}, tmp_path)
+    with pytest.raises(InvalidData, match="both groups"):
+        pt.compare_groups(frame, frame.select("x"), epsilon=1, outcome="bernoulli(?)")
+    halves = frame.filter("x < 1"), frame.filter("x > 0")
+    assert pt.compare_groups(*halves, epsilon=1, outcome="bernoulli(?)").n == (20, 20)
 
 
 CANARY = "CANARYx7051"

@@ -12,7 +12,6 @@ import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -23,7 +22,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from privatest.engines import arrays, total
-from privatest.engines.arrays import NUMBERS_AT_ONCE, ArrayRecords, SequenceRecords, _number
+from privatest.engines.arrays import NUMBERS_AT_ONCE, ArrayRecords, SequenceRecords
 from privatest.hypotheses import make_pair
 from privatest.scores import BoundedCells, DyadicCells, IntegerCells, LabelCells, Score, clamped_score
 from tests.engines.catalogue import HOSTILE, NUMERIC, SCORES
@@ -223,31 +222,6 @@ def test_hostile_neighbours_change_nothing(name: str) -> None:
     records = [*SCORES[name].numbers, *SCORES[name].texts]
     alone = SequenceRecords(records).total(score)
     assert SequenceRecords([*HOSTILE, *records]).total(score) == alone + len(HOSTILE) * score.odd_score
-
-
-@pytest.mark.parametrize(
-    ("record", "number"),
-    [
-        (1, 1.0),
-        (True, 1.0),
-        (np.True_, 1.0),
-        (np.int8(-3), -3.0),
-        (np.float32(0.5), 0.5),
-        (np.longdouble(0.25), 0.25),
-        (Decimal("0.1"), 0.1),
-        (Fraction(1, 3), 1 / 3),
-        (2**53 + 1, 2.0**53),
-        (math.inf, math.inf),
-    ],
-    ids=repr,
-)
-def test_numbers_are_numbers(record: Any, number: float) -> None:
-    assert _number(record) == number
-
-
-@pytest.mark.parametrize("record", ["1", "nan", b"1", None, 1j, [1], 10**400, object(), Decimal("sNaN"), np.str_("1")])
-def test_what_is_no_number_is_nan(record: Any) -> None:
-    assert math.isnan(_number(record))
 
 
 def test_threads_leave_the_filters_of_warnings_as_they_were() -> None:

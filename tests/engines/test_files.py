@@ -19,13 +19,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import privatest as pt
-from privatest import design_change, design_fit, engines
+from privatest import engines
 from privatest.engines import files
 from privatest.engines import files as parquet
 from privatest.engines.files import as_paths, format_of
-from privatest.engines.records import counting_score
 from privatest.errors import InvalidData, InvalidInput, MissingExtra
-from tests.engines.catalogue import SCORES, first_rows
+from tests.engines.catalogue import SCORES
 
 SCORE = SCORES["line"].score
 NUMBERS = np.random.default_rng(3).normal(0.5, 2, 5000)
@@ -85,29 +84,6 @@ class TestEveryFormat:
             writers[form](pa.table({"x": rows}), str(tmp_path / f"{number % 7}-{number}.{form}"))
         records = engines.open_source(tmp_path)
         assert (records.count(), records.total(SCORE)) == (len(NUMBERS), EXPECTED)
-
-
-def test_detectors_and_fits_take_files(tmp_path: Path) -> None:
-    table = pa.table({"x": [0, 0, 1, 0, 0] * 30 + [1, 1, 1, 0, 1] * 30, "day": np.arange(300)[::-1]})
-    pq.write_table(table, tmp_path / "a.parquet", row_group_size=100)
-    pa.csv.write_csv(table, tmp_path / "a.csv")
-    rng = np.random.default_rng
-    forward = table["x"].to_numpy()
-    test = design_fit("bernoulli(0.5)", distance=0.3, epsilon=2, n=300)
-    plan = design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, n=300)
-    unknown = design_change("bernoulli(0.2)", distance=0.4, epsilon=4, n=300)
-    for source in (tmp_path / "a.parquet", tmp_path / "a.csv"):
-        assert test.run(source, column="x", rng=rng(1)) == test.run(forward, rng=rng(1))
-        for one in (plan, unknown):
-            assert one.run(source, column="x", rng=rng(1)) == one.run(forward, rng=rng(1))
-        # in the order of another column: backwards
-        backwards = engines.open_source(source, column="x", order="day")
-        for one in (plan, unknown):
-            assert one.run(backwards, rng=rng(1)) == one.run(forward[::-1], rng=rng(1))
-    # several records of a day: which block they are in is open, and one record could change two
-    days = table.set_column(1, "day", pa.array(np.arange(300) // 50))
-    with pytest.raises(InvalidData, match="Column 'day' does not order the records"):
-        unknown.run(engines.open_source(days, column="x", order="day"), rng=rng(1))
 
 
 def test_files_cut_short_are_refused_when_opened(folder: Path) -> None:
@@ -251,17 +227,6 @@ def test_empty_files_have_no_records(tmp_path: Path) -> None:
         assert set(records.histogram(SCORE.cells)) == {0}
 
 
-def test_types_that_do_not_fit_are_refused_by_type(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"day": pa.array([1], pa.date32()), "x": ["1.5"]}), tmp_path / "a.parquet")
-    with pytest.raises(InvalidData, match="date32"):
-        engines.open_source(tmp_path / "a.parquet", column="day")
-    with pytest.raises(InvalidData, match="Column 'x' is text"):
-        engines.total(SCORE, tmp_path / "a.parquet", column="x")
-    pq.write_table(pa.table({"x": [1.0], "who": [[1]]}), tmp_path / "a.parquet")
-    with pytest.raises(InvalidData, match="a column unit of type list"):
-        engines.open_source(tmp_path / "a.parquet", column="x", unit="who")
-
-
 def test_a_file_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise PermissionError("secret 4711")  # root may read everything, so the system's refusal is played
@@ -327,33 +292,6 @@ def test_the_progress_bar_tells_bytes_and_no_rows(form: str, tmp_path: Path, mon
     assert size - 3 <= sum(steps) <= size
     assert len([step for step in steps if step]) <= 3  # as many as the file has pieces: none for each thousand rows
     assert "12345" not in sys.stderr.getvalue()  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("cut", [{}, {"unit": "who"}])
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_a_file_that_grows_is_counted_and_summed_in_one_pass(form: str, cut: dict[str, Any], tmp_path: Path) -> None:
-    def write(rows: int) -> Path:
-        table = pa.table({"x": np.arange(rows) % 7 / 7, "who": np.arange(rows), "day": np.arange(rows)})
-        (pyarrow.csv.write_csv if form == "csv" else pq.write_table)(table, tmp_path / f"a.{form}")
-        return tmp_path / f"a.{form}"
-
-    for score in (SCORE, counting_score(SCORE.cells)):
-        records = engines.open_source(write(50), column="x", **cut)
-        records.check(score)
-        assert records.count() == 50
-        if form == "csv" or cut:
-            write(60)
-        found = records.total(SCORE) if score is SCORE else sum(records.histogram(SCORE.cells, first_rows))
-        wanted = int(SCORE.of_numbers(np.arange(50) % 7 / 7).sum()) if score is SCORE else 50
-        assert (found, records.count()) == (wanted, 50)
-    for order in ({"order": "day"}, {}):
-        need = engines.Need(ordered=True)
-        records = engines.open_for(need, write(50), column="x", **cut, **order)
-        assert records.count() == 50
-        write(60)
-        for ask in (records.series, lambda score, of=records: of.block_totals(score, 7)):
-            with pytest.raises(InvalidData, match=r"changed while they were read|cannot be read as Parquet"):
-                ask(SCORE)
 
 
 def test_compressed_text(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.engines.sources import number_of, read_as
+from privatest.engines.sources import read_as
 from privatest.errors import InvalidData, InvalidInput, RequestConflict
 from privatest.hypotheses import make_pair
 from privatest.scores import clamped_score
@@ -224,12 +224,3 @@ def test_fields_are_separated_as_was_said(tmp_path: Path) -> None:
 def test_it_is_said_once() -> None:
     with pytest.raises(InvalidInput, match="said already"):
         read_as(read_as([1], decimal=","), fold_case=True)
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [("1,5", 1.5), ("1.5", math.nan), ("3", 3.0), (" -,5 ", -0.5), ("1,5,5", math.nan), ("", math.nan)],
-)
-def test_numbers_with_a_comma(text: str, number: float) -> None:
-    found = number_of(text, ",")
-    assert found == number or (math.isnan(found) and math.isnan(number))

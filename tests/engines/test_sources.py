@@ -58,17 +58,6 @@ def numbers(name: str, n: int) -> np.ndarray:
     return values
 
 
-@pytest.mark.parametrize("units", [None, 16])
-@pytest.mark.parametrize("name", PAIRS)
-def test_every_record_gets_the_score_of_its_cell(name: str, units: int | None) -> None:
-    score, values = score_of(name, units), numbers(name, 5000)
-    found = scores_of_each(open_source(values), score)
-    assert found.dtype == np.int64
-    np.testing.assert_array_equal(found, score.of_numbers(values))
-    assert found[0] == score.odd_score  # NaN
-    assert int(found.sum()) == engines.total(score, values)
-
-
 @pytest.mark.parametrize("name", ["line", "heavy", "labels"])
 def test_long_series_go_through_threads_and_chunks_unharmed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "FEW", 1000)
@@ -79,33 +68,6 @@ def test_long_series_go_through_threads_and_chunks_unharmed(name: str, monkeypat
     np.testing.assert_array_equal(
         block_totals(score, values, 7), score.of_numbers(values)[:10_003].reshape(-1, 7).sum(1)
     )
-
-
-def test_lists_text_and_objects() -> None:
-    score = clamped_score(make_pair({"a": 0.2, "b": 0.8}, {"a": 0.7, "b": 0.3}), (-1, 1))
-    table = dict(zip(score.cells.labels, score.table.tolist(), strict=False))  # type: ignore[attr-defined]
-    data = ["a", "b", None, "zzz", ["unhashable"], "b"]
-    assert scores_of_each(open_source(data), score).tolist() == [
-        table["a"],
-        table["b"],
-        *[score.odd_score] * 3,
-        table["b"],
-    ]
-    assert block_totals(score, data, 2) == [table["a"] + table["b"], 2 * score.odd_score, score.odd_score + table["b"]]
-    line = score_of("line")
-    mixed = [0.25, None, "1.5", float("nan"), 3, True]
-    floats = [0.25, np.nan, np.nan, np.nan, 3.0, 1.0]
-    np.testing.assert_array_equal(scores_of_each(open_source(mixed), line), line.of_numbers(floats))
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_columns_of_data_frames(library: str) -> None:
-    module = pytest.importorskip(library)
-    score, values = score_of("line"), np.linspace(-3, 3, 41)
-    make = module.table if library == "pyarrow" else module.DataFrame
-    frame = make({"when": np.arange(41), "x": values})
-    np.testing.assert_array_equal(scores_of_each(open_source(frame, column="x"), score), score.of_numbers(values))
-    assert block_totals(score, frame, 10, "x") == score.of_numbers(values)[:40].reshape(4, 10).sum(1).tolist()
 
 
 def test_blocks_start_where_told_and_leave_the_rest() -> None:

@@ -123,25 +123,6 @@ def test_no_python_worker_is_needed(tmp_path: Path) -> None:
     assert "Python" not in plan
 
 
-@pytest.mark.parametrize("k", [1, 3])
-def test_all_rows_of_a_unit_count_scaled_to_k(k: int, tmp_path: Path) -> None:
-    rng = np.random.default_rng(k)
-    numbers = np.round(rng.normal(0, 1, 300), 1).tolist()
-    odd = {0: None, 1: math.nan, 2: -0.0}
-    who = [odd.get(u, float(u % 40)) for u in rng.integers(0, 60, 300).tolist()]
-    columns = {"x": numbers, "who": who}
-    words: dict[str, Any] = {"column": "x", "unit": "who", "max_rows_per_unit": k}
-    there, here = (
-        open_source(frame(columns, tmp_path), **words),
-        open_source(WAREHOUSES["DuckDB"](columns, tmp_path), **words),
-    )
-    assert there.count() == here.count()
-    assert there.total(LINE) == here.total(LINE)
-    drawn = [one.histogram(LINE.cells, lambda table, most: table[:, -most:]) for one in (there, here)]
-    assert drawn[0] == drawn[1]
-    assert open_source(frame(columns, tmp_path), **words).count() == here.count()
-
-
 def test_texts_and_other_types() -> None:
     texts = ["a", "b", "", None, "A", " a", "\u00e4", "a"]
     table = LABELS.table.tolist()
@@ -297,14 +278,6 @@ def test_wrong_structure_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidData, match="streaming"):
         engines.total(LINE, spark().readStream.format("rate").load(), column="value")
     assert engines.total(LINE, rows.selectExpr("amount AS `a.b ``c`")) == sum(expected(LINE, [1.0]))
-
-
-def test_nothing_that_spark_says_of_a_record_is_passed_on() -> None:
-    rows = spark().sql("SELECT CAST(raise_error(s) AS DOUBLE) AS x FROM VALUES ('secret 4711') AS t(s)")
-    with pytest.raises(InvalidData) as caught:
-        engines.total(LINE, rows)
-    assert "4711" not in str(caught.value)
-    assert caught.value.__context__ is None
 
 
 def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,14 +116,6 @@ def test_a_total_is_one_query_and_counts_too(database: str, tmp_path: Path, monk
         assert len(asked) == 2
 
 
-def test_null_handled_otherwise_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = WAREHOUSES["DuckDB"]({"x": [0.25, None, 2.0]}, tmp_path)
-    assert engines.total(LINE, source) == sum(expected(LINE, [0.25, None, 2.0]))
-    double = IbisLanguage.double
-    monkeypatch.setattr(IbisLanguage, "double", lambda self, x: double(self, x).fill_null(0.0))
-    assert engines.total(LINE, source) != sum(expected(LINE, [0.25, None, 2.0]))
-
-
 TYPES: list[tuple[str, str, list[Any]]] = [
     ("BOOLEAN", "boolean", [True, False, None]),
     ("TINYINT", "smallint", [0, 1, -3, None]),
@@ -191,27 +183,6 @@ def test_enumerations_are_text() -> None:
     assert engines.total(LABELS, connection.table("t")) == by_label(["a", "zz", None])
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 7])
-@pytest.mark.parametrize("database", SQL)
-def test_all_rows_of_a_unit_count_scaled_to_k(database: str, k: int, tmp_path: Path) -> None:
-    rng = np.random.default_rng(k)
-    size = 300
-    numbers = np.round(rng.normal(0, 1, size), 1).tolist()
-    who = [
-        None if u == 0 else math.nan if u == 1 else -0.0 if u == 2 else float(u % 40) for u in rng.integers(0, 60, size)
-    ]
-    source = SQL[database]({"x": numbers, "who": who}, tmp_path)
-    records = open_source(source, column="x", unit="who", max_rows_per_unit=k)
-    found = expected(LINE, numbers)
-    units = {u for u in who if u is not None and not math.isnan(u)}
-    own = [[found[i] for i in range(size) if who[i] == unit] for unit in units]
-    assert records.count() == sum(min(len(scores), k) for scores in own)
-    exact = sum(Fraction(min(len(scores), k) * sum(scores), len(scores)) for scores in own)
-    assert records.total(LINE) == math.floor(exact + Fraction(1, 2))
-    with pytest.raises(InvalidData, match="the rows of a person are one sum"):
-        records.series(LINE)
-
-
 ORDERS: dict[str, tuple[str, str, list[Any]]] = {
     "whole numbers": ("BIGINT", "bigint", [2**60, 2**60 + 1, -3, 7]),
     "dates": ("DATE", "date", ["2024-02-01", "2024-01-31", "1999-12-31", "2024-02-02"]),
@@ -233,27 +204,6 @@ def test_orders_of_every_type(kind: str) -> None:
     in_order = [score for _, score in sorted(zip(PLACES[kind], expected(LINE, numbers), strict=True))]
     for source in (connection.table("t"), address):
         assert open_source(source, column="x", order="day").series(LINE).tolist() == in_order
-
-
-@pytest.mark.parametrize("database", SQL)
-def test_ties_in_the_order(database: str, tmp_path: Path) -> None:
-    numbers = [0.9, 0.1, 0.5, 0.2, 0.7, 0.3]
-    when = [1.0, 1.0, 2.0, math.nan, None, 3.0]
-    source = SQL[database]({"x": numbers, "when": when}, tmp_path)
-    records = open_source(source, column="x", order="when")
-    s = expected(LINE, numbers)
-    assert records.series(LINE).tolist() == [*sorted(s[:2]), s[2], s[5], *sorted((s[3], s[4]))]
-    assert records.block_totals(LINE, 2) == [s[0] + s[1], s[2] + s[5], s[3] + s[4]]
-    for block, start in ((1, 0), (3, 2), (5, 0)):
-        if block < 5 and start == 0:
-            with pytest.raises(InvalidData, match="'when' does not order the records"):
-                records.block_totals(LINE, block, start)
-        else:  # the tie does not lie between two blocks that are used
-            assert len(records.block_totals(LINE, block, start)) == 1
-    with pytest.raises(InvalidData, match="order="):
-        open_source(source, column="x").series(LINE)
-    with pytest.raises(InvalidData, match="order="):
-        open_source(source, column="x").block_totals(LINE, 2)
 
 
 @pytest.mark.parametrize("database", SQL)
@@ -336,26 +286,6 @@ def test_addresses(tmp_path: Path) -> None:
     postgres().execute(f"CREATE TABLE {name}.few (x double precision); INSERT INTO {name}.few VALUES (0.25)")
     assert engines.total(LINE, f"{postgres().url()}::{name}.few") == sum(expected(LINE, [0.25]))
     assert engines.total(LINE, f"{schema}::{name}.few") == sum(expected(LINE, [0.25]))
-
-
-def test_nothing_that_a_database_says_of_a_record_is_passed_on() -> None:
-    """A view that fails for one record says which; the user must not hear it, and not by way of the context either."""
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE t AS SELECT 'secret 4711' AS s")
-    view = connection.query("SELECT CAST(s AS DOUBLE) AS x, 1 AS day FROM t")
-    address = new_table("s text", ("secret 4711",))
-    url, _, name = address.rpartition("::")
-    postgres().execute(f"CREATE VIEW {name}_v AS SELECT CAST(s AS double precision) AS x, 1 AS day FROM {name}")
-    for source in (view, f"{url}::{name}_v"):
-        records = open_source(source, column="x", order="day")
-        for ask in (records.total, records.series, lambda s, r=records: r.histogram(s.cells)):
-            with pytest.raises(InvalidData) as caught:
-                ask(LINE)
-            error: BaseException | None = caught.value
-            while error is not None:
-                assert "4711" not in str(error)
-                error = error.__context__
-            assert caught.value.__context__ is None
 
 
 def test_missing_extras_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

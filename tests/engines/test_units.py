@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from privatest import engines
 from privatest.engines import units as cuts
-from privatest.engines.keys import _sort_key, _untyped_key, keys_of_objects, ranks
+from privatest.engines.keys import keys_of_objects, ranks
 from privatest.engines.records import Surplus
 from privatest.engines.records import nearest as rounded
 from privatest.engines.units import sum_of_persons
@@ -124,13 +124,6 @@ def test_totals_of_units_beyond_64_bits_are_exact() -> None:
     rows = [(who, x) for who in range(5) for x in (0.0, 1.0)]
     assert engines.total(wide, frame(rows), column="x", unit="who", max_rows_per_unit=2) == 5 * (2**63 - 1)
     assert engines.total(wide, frame(rows), column="x", unit="who") == nearest(Fraction(5 * (2**63 - 1), 2))
-
-
-def test_sums_of_persons_with_many_different_numbers_of_rows_are_exact() -> None:
-    groups = [(m, 3 * m, m * m - 7) for m in range(1, 400)]
-    exact = sum((Fraction(min(m, 11) * total, m) for m, _, total in groups), Fraction(0))
-    assert sum_of_persons(groups, 11) == (3 * sum(min(m, 11) for m, _, _ in groups), exact)
-    assert sum_of_persons([], 3) == (0, 0)
 
 
 def test_negative_sums_are_rounded_as_positive_ones_are() -> None:
@@ -311,71 +304,6 @@ def test_totals_of_units_at_the_edge_of_64_bits_are_exact(rows: int) -> None:
     assert engines.total(wide, source, column="x", unit="who", max_rows_per_unit=1) == rows * 2**62
 
 
-@pytest.mark.parametrize("top", [2**32 - 2, 2**32 - 1, 2**32, 2**33 - 1, 2**34 - 1])
-def test_pairs_at_the_edge_of_what_one_number_holds_are_counted_alike(top: int) -> None:
-    """Units 0 to top and scores of 31 bits: together 63 bits, or one, two and three more."""
-    pairs = [(top, 2**31 - 1), (0, 0), (top, 0), (0, 2**31 - 1), (top - 1, 5), (top, 2**31 - 1), (2, 1)]
-    units, scores = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
-    found = cuts._count_pairs(units, scores)
-    assert list(zip(*(part.tolist() for part in found), strict=True)) == [
-        (*pair, pairs.count(pair)) for pair in sorted(set(pairs))
-    ]
-    again = cuts._count_pairs(*(np.concatenate([part, part]) for part in found))
-    assert [part.tolist() for part in again] == [found[0].tolist(), found[1].tolist(), (2 * found[2]).tolist()]
-
-
-def test_pairs_of_which_the_last_one_alone_is_beyond_64_bits_are_counted_alike() -> None:
-    """Three scores, and so many units that three times the last one's number fits, and two more do not."""
-    top = (2**63 - 2) // 3
-    found = cuts._count_pairs(np.array([top, 0, top]), np.array([2, 0, 2]))
-    assert [part.tolist() for part in found] == [[0, top], [0, 2], [1, 2]]
-    again = cuts._count_pairs(*(np.concatenate([part, part]) for part in found))
-    assert [part.tolist() for part in again] == [[0, top], [0, 2], [2, 4]]
-
-
-@pytest.mark.parametrize(
-    ("field", "key"),
-    [
-        ("7", (0, 7)),
-        (" +7 ", (0, 7)),
-        (b"-7", (0, -7)),
-        ("12345678901234567890123", (0, 12345678901234567890123)),
-        ("1.5", (0, 1.5)),
-        ("1e3", (0, 1000.0)),
-        ("9" * 399, (0, 10**399 - 1)),
-        ("9" * 400, (0, math.inf)),
-        ("2024-01-01", (1, b"2024-01-01")),
-        (b" x ", (1, b"x")),
-        (b"\xff", (1, "\ufffd".encode())),
-        ("", (1, b"")),
-        (7, (0, 7)),
-    ],
-)
-def test_fields_of_text_files_sort_as_numbers_where_they_are_numbers(field: Any, key: tuple[Any, ...]) -> None:
-    assert _untyped_key(field) == key
-
-
 class Hostile(datetime.datetime):
     def isoformat(self, *_: Any, **__: Any) -> str:
         raise ValueError
-
-
-@pytest.mark.parametrize(
-    ("key", "found"),
-    [
-        (Decimal("1e399"), (0, Fraction(10**399))),
-        (Decimal("1e400"), (0, math.inf)),
-        (Decimal("1e-399"), (0, Fraction(1, 10**399))),
-        (Decimal("1e-400"), (0, 0.0)),
-        (True, (0, True)),
-        (2**70 + 1, (0, 2**70 + 1)),
-        (Fraction(1, 4), (0, 0.25)),
-        ("x", (1, b"x")),
-        (b"x", (1, b"x")),
-        (datetime.date(2024, 1, 2), (1, b"2024-01-02")),
-        (Hostile(2024, 1, 2), (2,)),
-        (object, (2,)),
-    ],
-)
-def test_keys_sort_numbers_before_texts_before_all_else(key: Any, found: tuple[Any, ...]) -> None:
-    assert _sort_key(key) == found

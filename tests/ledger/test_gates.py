@@ -6,8 +6,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,11 +17,9 @@ from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, Ledge
 from privatest.ledger import Ledger
 from privatest.ledger.account import MOST_BITS, fraction_text
 from privatest.ledger.hash_chain import EMPTY, LedgerRow, amount_text
-from privatest.ledger.ledger import LONGEST_NAME, ROWS_AT_A_TIME
-from privatest.numbers import rational
+from privatest.ledger.ledger import ROWS_AT_A_TIME
 from tests.ledger.server import Server
 
-Ask = Callable[..., Any]
 ROWS, HEAD = "privatest_ledger_rows", "privatest_ledger_head"
 TINY = Fraction(1, 10**30)
 
@@ -178,48 +174,6 @@ class TestAmounts:
     def test_amounts_are_shown_exactly_as_long_as_they_are_short(self, amount: Fraction, text: str) -> None:
         assert amount_text(amount) == text
         assert len(text) <= 40
-
-    @pytest.mark.parametrize("number", ["NaN", "sNaN", "Infinity", "-Infinity"])
-    def test_a_decimal_that_is_no_number_is_refused_by_name(self, number: str, path: Path) -> None:
-        with pytest.raises(InvalidInput, match=f"^epsilon={number} must be finite"):
-            rational(Decimal(number), "epsilon")
-        ledger = Ledger(path)
-        with pytest.raises(InvalidInput, match="epsilon"):
-            ledger.grant("claims", epsilon=Decimal(number))
-        assert ledger.verify() == 0
-        assert rational(Decimal("0.1")) == Fraction(1, 10)
-
-
-class TestNamesAndTimes:
-    @pytest.mark.parametrize("word", ["dataset", "request", "design"])
-    def test_names_are_of_200_characters_at_most(self, word: str, path: Path) -> None:
-        ledger = Ledger(path)
-        ledger.grant("claims", epsilon=1)
-        ledger.grant("x" * LONGEST_NAME, epsilon=1)
-        names = {"dataset": "claims", "request": "q", "design": "d"}
-        request(ledger, **{"name": names["request"], **{k: v for k, v in names.items() if k != "request"}})
-        long = {**names, "request": "r", word: "x" * LONGEST_NAME}
-        request(ledger, long.pop("request"), **long)
-        longer = {**names, "request": "s", word: "x" * (LONGEST_NAME + 1)}
-        with pytest.raises(InvalidInput, match=f"{word}=.* has 201 characters; 200 is the most"):
-            request(ledger, longer.pop("request"), **longer)
-
-    def test_a_timeout_is_positive_and_a_day_at_most(self, path: Path) -> None:
-        for seconds in (86_400, 1e-9):
-            Ledger(path, timeout=seconds).close()
-        for seconds in (86_401, 0, -1, float("nan"), float("inf")):
-            with pytest.raises(InvalidInput, match="timeout"):
-                Ledger(path, timeout=seconds)
-
-    @pytest.mark.parametrize(
-        "text", ["3", "3:", "3:" + "0" * 63, "3:" + "0" * 65, "-1:" + "0" * 64, "9" * 20 + ":" + "0" * 64]
-    )
-    def test_a_fingerprint_is_a_number_and_64_digits(self, text: str, path: Path) -> None:
-        ledger = Ledger(path)
-        with pytest.raises(InvalidInput, match="since="):
-            ledger.verify(since=text)
-        with pytest.raises(LedgerTampered, match=r"Row 1 .* is missing"):
-            ledger.verify(since="9" * 19 + ":" + "0" * 64)
 
 
 def test_charges_are_on_disk_when_they_are_said_to_be(path: Path) -> None:

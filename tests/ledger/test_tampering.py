@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -11,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from privatest.errors import InvalidInput, LedgerError, LedgerTampered, LedgerUnreadable, MissingExtra
+from privatest.errors import InvalidInput, LedgerError, LedgerTampered, LedgerUnreadable
 from privatest.ledger import Ledger
 from privatest.ledger.hash_chain import LedgerRow
-from privatest.ledger.ledger import brief
 
 ROWS, HEAD = "privatest_ledger_rows", "privatest_ledger_head"
 Ask = Callable[..., dict[str, Any]]
@@ -377,14 +375,3 @@ def test_a_release_is_asked_of_a_data_set_that_has_a_budget(used: Ledger) -> Non
     asked: dict[str, Any] = {"request": "q0", "epsilon": 0.1, "design": "sha256:5f2d"}
     with pytest.raises(InvalidInput, match=r"No data set 'clams' in the ledger .*claims"):
         used.released(dataset="clams", **asked)
-
-
-@pytest.mark.parametrize(("count", "end"), [(4, "'f3'"), (5, "'f4'"), (6, "'f4' and 1 more"), (7, "'f4' and 2 more")])
-def test_of_many_sources_five_are_named(count: int, end: str) -> None:
-    assert brief([f"/data/f{number}" for number in range(count)]).endswith(end)
-
-
-def test_a_ledger_on_a_server_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingExtra, match=r'needs psycopg. Install it: pip install .*"psycopg\[binary\]>='):
-        Ledger("postgresql://nobody@localhost/nothing")

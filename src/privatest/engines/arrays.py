@@ -360,6 +360,25 @@ def as_numpy(array: Any, missing: float | None = None) -> npt.NDArray[Any]:
     return values
 
 
+def memory_of_arrow(array: Any) -> npt.NDArray[np.uint8]:
+    """The bytes that the entries of an Arrow array lie in, or what points to them; those it shares with no neighbour.
+
+    Of lists and of texts these are the places where each begins; of a dictionary, which entry each is.
+    """
+    types = import_arrow("An Arrow column").types
+    array = array.indices if types.is_dictionary(array.type) else array
+    held = array.buffers()[1:2]
+    if not len(array) or not held or held[0] is None:
+        return np.empty(0, dtype=np.uint8)
+    try:
+        bits = array.type.bit_width
+    except ValueError:  # of no fixed width: a table of places
+        name = str(array.type)
+        bits = 128 if name.endswith("_view") else 64 if name.startswith("large_") else 32
+    first, last = -(-array.offset * bits // 8), (array.offset + len(array)) * bits // 8
+    return np.frombuffer(held[0], dtype=np.uint8)[first:last]
+
+
 SLICE = 1 << 18
 """Rows of an Arrow table that are read at a time."""
 UTC = "+00:00"
@@ -573,7 +592,7 @@ def from_pandas(values: Any, column: str | None = None) -> Column | StreamRecord
     if kind in "mMc" or type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
         raise unsupported_type(f"dtype {dtype}", column=column)
     array = getattr(values, "array", values)
-    if _arrow_backed(dtype):
+    if arrow_backed(dtype):
         return StreamRecords(stream_of_arrow(_chunked(array.__arrow_array__()), column=column))
     if kind in "biuf":  # nullable numbers
         declared = _declared_by_numpy(dtype, column)
@@ -600,7 +619,8 @@ def _declared_by_categories(dtype: Any, column: str | None) -> Declared:
     return replace(found, type=name) if found.type else found
 
 
-def _arrow_backed(dtype: Any) -> bool:
+def arrow_backed(dtype: Any) -> bool:
+    """Whether a column of pandas with this dtype is an Arrow array inside."""
     return hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow"
 
 
@@ -636,7 +656,7 @@ def frame_keys(values: Any) -> Keys:
         dtype = values.dtype
         if isinstance(dtype, np.dtype) and dtype.kind in "biufmM":
             return keys_of_array(values.to_numpy())
-        if _arrow_backed(dtype):
+        if arrow_backed(dtype):
             found = _chunked(values.array.__arrow_array__()).combine_chunks()
             return arrow_keys(found.chunk(0) if hasattr(found, "chunks") else found)
         if type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):

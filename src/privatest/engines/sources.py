@@ -31,11 +31,13 @@ from privatest.engines.arrays import (
     SequenceRecords,
     StreamedRecords,
     StreamRecords,
+    arrow_backed,
     frame_keys,
     from_array,
     from_pandas,
     from_polars,
     import_arrow,
+    memory_of_arrow,
     stream_of_arrow,
 )
 from privatest.engines.files import (
@@ -688,12 +690,16 @@ def _open_two(need: Need, source: Any, control: Any, column: str | None, unit: s
             "there. Without unit every row is a person of its own."
         )
     first, second = source
-    if _identities(first) & _identities(second):
+    arms = None
+    if not _identities(first) & _identities(second):
+        arms = Arms(open_for(need, first, column=column), open_for(need, second, column=column))
+    if arms is None or guarded(UNOPENED, lambda: _have_rows_in_common(first, second, column)):
         raise InvalidData(
-            "Control and treatment are the same data, or have a file in common: everybody in it would be in both "
-            "groups, and pay for each group's count. Give the records of different people, or one table and group=."
+            "Control and treatment are the same data, or have a file or memory in common: everybody in it would be in "
+            "both groups, and pay for each group's count. Give the records of different people, or one table and "
+            "group=. If these are different people, pass copies."
         )
-    return Arms(open_for(need, first, column=column), open_for(need, second, column=column))
+    return arms
 
 
 def _identities(source: Any) -> set[Any]:
@@ -705,3 +711,37 @@ def _identities(source: Any) -> set[Any]:
     if paths is not None:
         return {file_identity(path) for path in files_of(paths)[1]}
     return set() if isinstance(data, tuple | range) else {id(data)}  # Python may keep two equal constants as one object
+
+
+def _have_rows_in_common(first: Any, second: Any, column: str | None) -> bool:
+    """Whether two sources that can be opened are one query, or lie in memory that they share.
+
+    Equal values in two places are no sign of it, and what two different queries select nobody can tell.
+    """
+    one, other = unwrapped(first), unwrapped(second)
+    libraries = {type(data).__module__.partition(".")[0] for data in (one, other)}
+    if libraries == {"ibis"}:
+        return bool(one.equals(other))
+    if libraries == {"pyspark"}:
+        return bool(one.sameSemantics(other))
+    return any(np.shares_memory(a, b) for a in _memory(one, column) for b in _memory(other, column))
+
+
+def _memory(data: Any, column: str | None) -> list[np.ndarray[Any, Any]]:
+    """The memory that the records lie in, of arrays and data frames; without that of texts and of objects."""
+    library = type(data).__module__.partition(".")[0]
+    if isinstance(data, np.ndarray) or library not in ("pandas", "polars", "pyarrow"):
+        return [data] if isinstance(data, np.ndarray) else []
+    if hasattr(type(data), "columns") or hasattr(type(data), "column_names"):
+        names = [str(name) for name in (data.column_names if library == "pyarrow" else data.columns)]
+        data = _pick(data, names, Selection(column=column).of(names, "the data").record)
+    if library == "pandas":
+        if not arrow_backed(data.dtype):
+            held = data.array
+            plain = data.to_numpy() if isinstance(data.dtype, np.dtype) else getattr(held, "_data", None)
+            found = getattr(held, "codes", plain)  # of categories
+            return [found] if isinstance(found, np.ndarray) else []
+        data = data.array.__arrow_array__()
+    elif library == "polars":
+        data = data.to_arrow()
+    return [memory_of_arrow(chunk) for chunk in getattr(data, "chunks", [data])]

@@ -267,7 +267,8 @@ def _table(epsilon: Fraction) -> Words:
     bits = _WORD + guard
     b_low, b_high = exp_bounds(epsilon.numerator, epsilon.denominator, bits)
     low, high = (1 << 2 * bits) // ((1 << bits) + b_high), -(-(1 << 2 * bits) // ((1 << bits) + b_low))
-    below, above = [], []
+    below: list[int] = []
+    above: list[int] = []
     # Invariant: low and high are 2^bits times bounds on Pr[G <= -m] = b^m/(1+b) = Pr[G > m - 1].
     for m in range(reach + 2):
         for floors, g, ends in ((below, -m, (low, high)), (above, m - 1, ((1 << bits) - high, (1 << bits) - low))):
