@@ -30,6 +30,28 @@ import re
 from numbers import Number
 from typing import Any, Self
 
+__all__ = [
+    "BudgetExceeded",
+    "Infeasible",
+    "InvalidData",
+    "InvalidDistribution",
+    "InvalidDocument",
+    "InvalidInput",
+    "LedgerError",
+    "LedgerLocked",
+    "LedgerTampered",
+    "LedgerUnavailable",
+    "LedgerUnreadable",
+    "MissingExtra",
+    "NothingToTest",
+    "PrivatestError",
+    "RequestConflict",
+    "SourceNotCovered",
+    "charge_note",
+    "note_charge",
+    "shown",
+]
+
 LONGEST_SHOWN = 100
 
 
