@@ -449,7 +449,8 @@ def _goes_on(before: Any, now: Any, design: Any) -> bool:
     return bool(now == before or (design.steps == 2 and now[:-1] == before))
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # an interrupt in a weak reference's end
+# Where the interrupt meets a callback of the garbage collector, Python drops it and says so.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_run_that_is_interrupted_anywhere_has_one_draw(tmp_path: Path, show: Callable[[str], None]) -> None:
     found = interruptions(16, 7, tmp_path)
     show(str(dict(found)))
