@@ -8,15 +8,18 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
 from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.numbers import Floats, Integers, suggestion
 
 MOST_ENTRIES = 1 << 24
 _WHOLE = 2**63
@@ -174,3 +177,116 @@ def wholes_from_json(document: Mapping[str, Any], *names: str, least: int | None
             rule = "a whole number" if least is None else f"a whole number of at least {least}"
             raise InvalidDocument(f"{name}={shown(number)} must be {rule}.")
     return found
+
+
+def value_to_json(value: Any) -> Any:
+    """A field's value as JSON.
+
+    Numbers and texts stay as they are; fractions become texts, tuples and arrays lists. An object with a method
+    ``to_dict`` is written by it, one whose class has ``from_text`` as its ``text``, any other dataclass by its fields.
+    """
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, tuple):
+        return [value_to_json(part) for part in value]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if hasattr(type(value), "from_text"):
+        return value.text
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    return fields_to_json(value) if is_dataclass(value) else value
+
+
+def value_from_json(kind: Any, value: Any, name: str) -> Any:
+    """Read what :func:`value_to_json` wrote, for a field ``name`` whose annotation is ``kind``."""
+    parts, origin = get_args(kind), get_origin(kind)
+    if kind in _READERS:
+        try:
+            return _READERS[kind](value)
+        except InvalidDocument as error:
+            raise InvalidDocument(f"{name}={shown(value)}: {error}") from None
+    if origin is tuple:
+        if len(parts) == 2 and parts[1] is Ellipsis and isinstance(value, list):
+            parts = (parts[0],) * len(value)
+        if not isinstance(value, list) or len(value) != len(parts):
+            raise InvalidDocument(f"{name}={shown(value)} must be a list of {len(parts)} values.")
+        return tuple(value_from_json(part, one, name) for part, one in zip(parts, value, strict=True))
+    if origin is dict and isinstance(value, dict):
+        return {key: value_from_json(parts[1], one, f"{name}.{key}") for key, one in value.items()}
+    if parts:  # "X | None", with a value
+        return value_from_json(next(part for part in parts if part is not NoneType), value, name)
+    if kind is str:
+        return texts_from_json({name: value}, name)[name]
+    if kind is int:
+        return wholes_from_json({name: value}, name)[name]
+    if kind is bool and isinstance(value, bool):
+        return value
+    if hasattr(kind, "from_text"):
+        return kind.from_text(texts_from_json({name: value}, name)[name])
+    if hasattr(kind, "from_dict"):
+        return kind.from_dict(value)
+    if issubclass(kind, tuple):  # a NamedTuple
+        return kind(*value_from_json(tuple[*get_type_hints(kind).values()], value, name))  # type: ignore[misc]
+    if not isinstance(value, dict):
+        raise InvalidDocument(f"{name}={shown(value)} must be an object with named fields.")
+    kind = _named_class(kind, value, name)
+    known = {one.metadata.get("key", one.name) for one in fields(kind)}
+    for field in value:
+        if field not in known and field != "kind":
+            raise InvalidDocument(f"Unknown field {shown(field)} in {name}: remove it.")
+    return kind(**fields_from_json(kind, value))
+
+
+def fields_to_json(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass as JSON, by name or by the ``key`` in their metadata, and its ``kind`` if it has one.
+
+    Fields that are None are left out.
+    """
+    values = {one.metadata.get("key", one.name): getattr(value, one.name) for one in fields(value)}
+    written = {key: value_to_json(value) for key, value in values.items() if value is not None}
+    return {"kind": value.kind, **written} if hasattr(type(value), "kind") else written
+
+
+def fields_from_json(kind: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a dataclass, read from what :func:`fields_to_json` wrote. Only a field that is None may miss."""
+    kinds, arguments = get_type_hints(kind), {}
+    for one in fields(kind):
+        key = one.metadata.get("key", one.name)
+        if key in document:
+            arguments[one.name] = value_from_json(kinds[one.name], document[key], key)
+        elif one.default is not None:
+            raise InvalidDocument(f"Field {key!r} is missing from a document of {kind.__name__}.")
+    return arguments
+
+
+def _named_class(kind: Any, document: dict[str, Any], name: str) -> Any:
+    """The class itself or, if its subclasses have a ``kind`` each, the one that the document names."""
+    named = _kinds_below(kind)
+    if not named:
+        return kind
+    chosen = document.get("kind")
+    if not isinstance(chosen, str) or chosen not in named:
+        listed = ", ".join(map(repr, named))
+        close = suggestion(str(chosen), named)
+        raise InvalidDocument(f"{name} of kind={shown(chosen)} must be one of {listed}.{close}")
+    return named[chosen]
+
+
+def _kinds_below(kind: Any) -> dict[str, Any]:
+    """All subclasses that have a ``kind`` of their own, by it."""
+    named: dict[str, Any] = {}
+    for one in kind.__subclasses__():
+        named |= {one.kind: one} if "kind" in vars(one) else {}
+        named |= _kinds_below(one)
+    return named
+
+
+_READERS: dict[Any, Callable[[Any], Any]] = {
+    float: lambda value: math.inf if value == "inf" else number_from_json(value),
+    Fraction: fraction_from_json,
+    Integers: integers_from_json,
+    Floats: numbers_from_json,
+}

@@ -204,7 +204,7 @@ def test_a_vote_is_the_tests_own_decision_at_every_draw(kind: str, monkeypatch: 
     doubled = sorted({(2 * end).__floor__() - 2 * total + step for end in ends for step in range(-3, 4)})
     for tossed in (False, True) if test.coin is not None else (False,):
         monkeypatch.setattr(block_tests, "draw_many", lambda *_: np.array(doubled))
-        monkeypatch.setattr("privatest.decision.pvalues.Coin.toss", lambda *_, said=tossed: said)
+        monkeypatch.setattr("privatest.decision.private_test.Coin.toss", lambda *_, said=tossed: said)
         votes = voter._votes(np.full(len(doubled), total), system_source)
         said = [test.release(test.draw_of(total + Fraction(noise, 2), tossed=tossed)).decision for noise in doubled]
         assert votes.tolist() == [1 if one == "null" else -1 for one in said]

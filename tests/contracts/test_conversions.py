@@ -14,7 +14,7 @@ import mpmath
 import pytest
 
 import privatest as pt
-from privatest.decision.opendp import _measure
+from privatest.decision.private_test import _opendp_measure as _measure
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, TruncatedTulap, Tv, Zcdp
 from privatest.privacy.canonical import loss_range
 from privatest.privacy.notions import per_row, replaced

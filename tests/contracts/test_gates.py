@@ -40,7 +40,7 @@ def fit_test(noise: Tulap) -> Any:
 
 
 GATES: dict[str, Callable[[Tulap], Any]] = {
-    "PrivateTest": lambda noise: PrivateTest("tight", SCORE, noise, Fraction(0), float(noise.epsilon), 3),
+    "PrivateTest": lambda noise: PrivateTest("tight", SCORE, noise, Fraction(0), Pure(noise.epsilon), 3),
     "BlockDetector": lambda noise: BlockDetector(SCORE, BlockDesign(law_of(SCORE), noise, 4)),
     "SumBlocks": lambda noise: SumBlocks(SCORE, noise, 4, 0, 1, np.array([1, -1])),
     "FitTest": fit_test,
@@ -63,7 +63,7 @@ def test_noise_of_the_scores_width_passes_and_one_step_less_does_not(gate: str, 
 @pytest.mark.parametrize("kind", [Laplace, Logistic])
 def test_a_scale_of_width_over_epsilon_passes_and_a_trace_less_does_not(kind: type[Noise], epsilon: Fraction) -> None:
     def made(scale: Fraction) -> PrivateTest:
-        return PrivateTest("ncllr", SCORE, kind(scale), Fraction(0), float(epsilon), 3, budget=epsilon)
+        return PrivateTest("ncllr", SCORE, kind(scale), Fraction(0), Pure(epsilon), 3)
 
     made(5 / epsilon)
     with pytest.raises(InvalidInput, match="privacy loss"):

@@ -27,8 +27,7 @@ from privatest.privacy import (
     Uniform,
     seeded_source,
 )
-from privatest.privacy.canonical import Stair
-from privatest.privacy.chain import Chain
+from privatest.privacy.chain import Chain, Stair
 from privatest.privacy.draws import draw_blocks, draw_many, noise_adder
 from privatest.privacy.randomness import geometric, two_sided_geometric
 

@@ -22,7 +22,7 @@ from privatest import engines
 from privatest.decision import PrivateTest
 from privatest.engines import units
 from privatest.errors import InvalidData, InvalidInput
-from privatest.privacy import Noise, Tulap, seeded_source
+from privatest.privacy import Noise, Pure, Tulap, seeded_source
 from privatest.scores import Score
 from tests.contracts.exhaustive import decision_log_ratio, log_pmf
 
@@ -154,7 +154,7 @@ def test_the_check_fails_when_a_persons_sum_is_not_scaled(neighbours: str, monke
 def rescaled(test: PrivateTest, careless: PrivateTest, labels: list[Any]) -> set[tuple[int, int]]:
     """The careless test's use of rows with the other's shift."""
     mixed = PrivateTest(
-        test.name, test.score, careless.noise, test.cutoff, 1.0, test.n, test.neighbours,
+        test.name, test.score, careless.noise, test.cutoff, Pure(1), test.n, test.neighbours,
         max_rows_per_unit=3, scale=test.scale, shift=test.shift,
     )  # fmt: skip
     return differences(mixed, labels)

@@ -18,7 +18,7 @@ import privatest as pt
 from privatest.decision import PrivateTest
 from privatest.errors import InvalidInput
 from privatest.numbers import rational
-from privatest.privacy import Laplace, Noise, Tulap
+from privatest.privacy import Laplace, Noise, Pure, Tulap
 from tests.contracts.exhaustive import (
     decision_log_ratio,
     largest_log_ratio,
@@ -91,7 +91,7 @@ def test_the_check_fails_for_the_laplace_scale_of_the_papers_introduction() -> N
     assert log_ratio(good.noise, coarse(good), 3) <= SLACK
     assert log_ratio(introduction, coarse(good), 3) > 3.9  # (b - a) / scale = 4
     with pytest.raises(InvalidInput, match="privacy loss of 4"):
-        PrivateTest("ncllr", good.score, introduction, good.cutoff, 1.0, 3)
+        PrivateTest("ncllr", good.score, introduction, good.cutoff, Pure(1), 3)
 
 
 @pytest.mark.parametrize("kind", ["tight", "ncllr"])
@@ -102,7 +102,7 @@ def test_the_check_fails_for_a_clamp_one_lattice_step_wider_than_declared(kind: 
     assert log_ratio(test.noise, wider, 3) > 1 + 1e-6
     if kind == "tight":
         with pytest.raises(InvalidInput, match="privacy loss"):
-            PrivateTest("tight", test.score, Tulap(Fraction(1), test.score.width - 1), test.cutoff, 1.0, 3)
+            PrivateTest("tight", test.score, Tulap(Fraction(1), test.score.width - 1), test.cutoff, Pure(1), 3)
 
 
 def test_the_checks_own_formulas_agree_with_the_package() -> None:

@@ -16,7 +16,7 @@ import pytest
 import privatest as pt
 from privatest.decision import PrivateTest
 from privatest.errors import InvalidInput
-from privatest.privacy import Stair
+from privatest.privacy import Pure, Stair
 from tests.contracts.exhaustive import neighbouring_totals
 
 CASES: list[tuple[Any, Any, float, int, float | None]] = [
@@ -86,8 +86,8 @@ def test_half_the_noise_is_caught_twice() -> None:
     test, (_, _, epsilon, n, _) = designed(0), CASES[0]
     half = Stair(Fraction(epsilon), test.score.width // 2)
     with pytest.raises(InvalidInput, match="privacy loss of 2"):
-        PrivateTest("stair", test.score, half, test.cutoff, float(epsilon), n)
-    broken = PrivateTest("stair", test.score, half, test.cutoff, 2.0 * epsilon, n)
+        PrivateTest("stair", test.score, half, test.cutoff, Pure(epsilon), n)
+    broken = PrivateTest("stair", test.score, half, test.cutoff, Pure(2 * epsilon), n)
     assert largest_log_ratio(broken, n) > 1.9 * epsilon
 
 
@@ -155,7 +155,7 @@ def test_half_the_width_is_refused_and_would_break_the_notion(text: str) -> None
     test = decided(text, (0.6, 0.4), (0.4, 0.6), 5)
     noise: Any = test.noise
     half = type(noise)(noise.notion, noise.width // 2, noise.start)
-    with pytest.raises(InvalidInput, match="which is not"):
+    with pytest.raises(InvalidInput, match="which is more than"):
         dataclasses.replace(test, noise=half)
     first, heights = noise._heights
     place = -first

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.decision.pvalues import Coin
+from privatest.decision.private_test import Coin
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.laws import NoisyTotal
 

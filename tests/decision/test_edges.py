@@ -14,7 +14,7 @@ import pytest
 
 from privatest import design
 from privatest.charge import Receipt
-from privatest.decision import PrivateTest, pvalues
+from privatest.decision import PrivateTest, private_test
 from privatest.decision.calibration import calibrated_cutoffs, from_score, kind_score, unclamped
 from privatest.errors import InvalidInput
 from privatest.hypotheses import make_pair
@@ -35,7 +35,7 @@ def score(low: int, high: int) -> Score:
 
 
 def made(low: int = -2, high: int = 5, **changes: Any) -> PrivateTest:
-    settings: dict[str, Any] = {"noise": Tulap(Fraction(1), 1000), "epsilon": 1.0, "n": 3, "cutoff": Fraction(4)}
+    settings: dict[str, Any] = {"noise": Tulap(Fraction(1), 1000), "notion": Pure(1), "n": 3, "cutoff": Fraction(4)}
     return PrivateTest("tight", score(low, high), **settings | changes)
 
 
@@ -96,21 +96,20 @@ def test_a_hidden_number_of_records_is_taken_off_the_total(records: list[Any], m
     assert test.run(records).statistic == total / 4 / 2
 
 
-def test_prices_are_what_was_asked_or_what_is_lost_if_that_is_the_same_double() -> None:
+def test_prices_are_exact() -> None:
     third = Fraction(1, 3)
     assert made(noise=Tulap(Fraction(1, 2), 7)).price == 1  # less is lost than was asked for
-    assert made(noise=Tulap(third, 7), epsilon=float(third)).price == third
-    assert made(noise=Tulap(third, 7), epsilon=float(third), budget=third).price == third
+    assert made(noise=Tulap(third, 7), notion=Pure(third)).price == third
     above = third + Fraction(1, 10**30)
-    assert made(noise=Tulap(third, 7), epsilon=float(third), budget=above).price == above
-    assert made(noise=NoNoise(), epsilon=math.inf).price is None
+    assert made(noise=Tulap(third, 7), notion=Pure(above)).price == above
+    assert made(noise=NoNoise(), notion=Pure(math.inf)).price is None
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -0.5, -1.0])
 def test_no_test_at_no_epsilon(epsilon: float) -> None:
     """However little is lost: scores that are all alike lose nothing."""
-    with pytest.raises(InvalidInput, match="privacy loss"):
-        made(2, 2, noise=Laplace(Fraction(1)), epsilon=epsilon)
+    with pytest.raises(InvalidInput, match="must be greater than 0"):
+        made(2, 2, noise=Laplace(Fraction(1)), notion=epsilon)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3])
@@ -118,7 +117,7 @@ def test_what_a_test_prints(rows: int) -> None:
     text = repr(made(max_rows_per_unit=rows))
     assert ("max_rows_per_unit" in text) == (rows > 1)
     assert "noise=Tulap" in text
-    bare = made(noise=NoNoise(), epsilon=math.inf)
+    bare = made(noise=NoNoise(), notion=Pure(math.inf))
     assert "noise=none" in repr(bare)
     assert "NOT PRIVATE" in repr(bare)
 
@@ -172,7 +171,7 @@ def of_three(laws: dict[str, Any], n: int = 12, **changes: Any) -> PrivateTest:
     score = Score(
         LabelCells(("a", "b", "c")), np.array([0, 1, 2, 1]), Fraction(-1), Fraction(1), np.array([0, 1, 2]), **laws
     )  # fmt: skip
-    settings = {"noise": Tulap(Fraction(2), 3), "cutoff": Fraction(13), "epsilon": 2.0, "n": n}
+    settings = {"noise": Tulap(Fraction(2), 3), "cutoff": Fraction(13), "notion": Pure(2), "n": n}
     return PrivateTest("tight", score, **settings | changes)  # type: ignore[arg-type]
 
 
@@ -264,9 +263,9 @@ def test_what_does_not_fit_has_less_than_a_thousandth_in_two_tails(kind: str, mo
         for bound, others in ((small, ("null", "both")), (2 * plain.pvalue_alternative, ("alternative", "both"))):
             if not 0 < bound < 0.5:
                 continue
-            monkeypatch.setattr(pvalues, "EXTREME", bound)
+            monkeypatch.setattr(private_test, "EXTREME", bound)
             assert test.release(at).fits in others
-            monkeypatch.setattr(pvalues, "EXTREME", math.nextafter(bound, 1))
+            monkeypatch.setattr(private_test, "EXTREME", math.nextafter(bound, 1))
             assert test.release(at).fits not in others
 
 
@@ -280,10 +279,9 @@ def test_the_second_threshold_lies_above_the_first() -> None:
 
 
 def test_documents_say_whether_a_test_is_private() -> None:
-    assert made().to_dict()["epsilon"] == 1.0
-    assert "budget" not in made().to_dict()
+    assert made().to_dict()["privacy"] == "pure(1)"
     open_test = unclamped(make_pair([0.2, 0.8], [0.8, 0.2]), 5, "llr")
-    assert open_test.to_dict()["epsilon"] == "inf"
+    assert open_test.to_dict()["privacy"] == "pure(inf)"
     assert PrivateTest.from_dict(open_test.to_dict()) == open_test
     for test in KINDS_OF_TESTS.values():
         assert PrivateTest.from_json(test.to_json()) == test

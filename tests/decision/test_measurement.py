@@ -56,5 +56,4 @@ def test_what_is_not_private_goes_nowhere() -> None:
         plain.to_opendp()
     with pytest.raises(InvalidInput, match="not private"):
         plain.privacy_loss_distribution()
-    with pytest.raises(InvalidInput, match="only a test"):
-        pt.design_estimate("bernoulli(?)", epsilon=1, n=100).to_opendp()
+    assert not hasattr(pt.design_estimate("bernoulli(?)", epsilon=1, n=100), "to_opendp")

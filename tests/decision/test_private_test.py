@@ -18,7 +18,7 @@ import pytest
 import privatest as pt
 from privatest.decision import PrivateTest
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
-from privatest.privacy import Laplace, Noise, Tulap, seeded_source
+from privatest.privacy import Laplace, Noise, Pure, Tulap, seeded_source
 from privatest.scores import DyadicCells, LabelCells, Score
 from tests.laws.designs import DESIGNS, designed, sample
 from tests.laws.reference import law_of_sum, tails
@@ -31,31 +31,15 @@ def data(name: str, seed: int = 0) -> Any:
 
 
 class TestDesign:
-    def test_no_loss_beyond_the_rounding_of_a_double_passes(self) -> None:
-        """One step on each side: what rounds to epsilon passes and is paid for; the next double is refused."""
-        test = designed("tight, text")
-        width, epsilon = test.score.width, Fraction(test.epsilon)
-        above = Fraction(math.nextafter(test.epsilon, math.inf)) - epsilon
-        for over, passes in ((Fraction(0), True), (above / 3, True), (above * 2 / 3, False), (epsilon / 10**9, False)):
-            for noise in (Laplace(width / (epsilon + over)), Tulap(epsilon + over, width)):
-                if passes:
-                    found = dataclasses.replace(test, noise=noise)
-                    assert found.price == epsilon + over
-                else:
-                    with pytest.raises(InvalidInput, match="privacy loss"):
-                        dataclasses.replace(test, noise=noise)
-
     def test_an_exact_budget_is_not_exceeded_at_all(self) -> None:
         test = designed("tight, text")
         width, third = test.score.width, Fraction(1, 3)
-        exact = dataclasses.replace(test, noise=Laplace(width / third), epsilon=float(third), budget=third)
+        exact = dataclasses.replace(test, noise=Laplace(width / third), notion=Pure(third))
         assert exact.price == third
         assert PrivateTest.from_json(exact.to_json()) == exact
         with pytest.raises(InvalidInput, match="privacy loss"):
             dataclasses.replace(exact, noise=Laplace(width / (third + Fraction(1, 10**30))))
-        with pytest.raises(InvalidInput, match="before it was rounded"):
-            dataclasses.replace(exact, budget=third + Fraction(1, 1000))
-        document = {**exact.to_dict(), "budget": str(third - Fraction(1, 10**20))}
+        document = {**exact.to_dict(), "privacy": f"pure({third - Fraction(1, 10**20)})"}
         with pytest.raises(InvalidDocument, match="privacy loss"):
             PrivateTest.from_dict(document)
 
@@ -127,7 +111,7 @@ class TestRefusalBeforeAnyDraw:
         score = Score(
             LabelCells(tuple(range(len(table)))), np.append(table, 0), Fraction(0), Fraction(1), table, law, law
         )
-        test = PrivateTest("tight", score, Tulap(Fraction(1), score.width), Fraction(0), 1.0, 30)
+        test = PrivateTest("tight", score, Tulap(Fraction(1), score.width), Fraction(0), Pure(1), 30)
         monkeypatch.setattr(Noise, "draw", lambda *_: pytest.fail("noise was drawn"))
         with pytest.raises(InvalidInput, match="too large for exact error rates"):
             test.run(np.zeros(30))
@@ -137,10 +121,10 @@ TAMPERED: dict[str, Callable[[dict[str, Any]], object]] = {
     "noise as text": lambda d: d.update(noise="tulap"),
     "table beyond 64 bits": lambda d: d["score"]["table"].__setitem__(0, [2**63, 1]),
     "table of fractions": lambda d: d["score"]["table"].__setitem__(0, [0.5, 1]),
-    "epsilon NaN": lambda d: d.update(epsilon=math.nan),
-    "epsilon infinite": lambda d: d.update(epsilon=math.inf),
-    "epsilon text": lambda d: d.update(epsilon="1"),
-    "epsilon true": lambda d: d.update(epsilon=True),
+    "epsilon NaN": lambda d: d.update(privacy="pure(nan)"),
+    "epsilon smaller": lambda d: d.update(privacy="pure(0.999)"),
+    "epsilon true": lambda d: d.update(privacy=True),
+    "epsilon missing": lambda d: d.pop("privacy"),
     "n fraction": lambda d: d.update(n=12.0),
     "n true": lambda d: d.update(n=True),
     "n huge": lambda d: d.update(n=2**62),
@@ -179,7 +163,7 @@ class TestNothingRawIsKept:
         table = np.array([0, self.mark, self.mark // 3])
         law = np.array([0.5, 0.5])
         score = Score(LabelCells(("no", "yes")), table, Fraction(0), Fraction(1), table[:2], law, law)
-        return PrivateTest("tight", score, Tulap(Fraction(1), self.mark), Fraction(self.raw, 2), 1.0, 12)
+        return PrivateTest("tight", score, Tulap(Fraction(1), self.mark), Fraction(self.raw, 2), Pure(1), 12)
 
     def test_a_test_remembers_nothing_of_its_runs(self, test: PrivateTest) -> None:
         """What it computes for itself, when that is first needed, is of the design alone and stays as it is."""
@@ -234,7 +218,7 @@ def test_a_degenerate_score_still_runs() -> None:
         np.array([1.0, 0.0]),
         np.array([0.5, 0.5]),
     )
-    test = PrivateTest("tight", score, Tulap(Fraction(1), 1), Fraction(1), 1.0, 1)
+    test = PrivateTest("tight", score, Tulap(Fraction(1), 1), Fraction(1), Pure(1), 1)
     assert test.alpha == pytest.approx(float(Tulap(Fraction(1), 1).cdf(1)), rel=1e-13)
     assert test.run([1.5]).decision in ("null", "alternative")
 

@@ -12,7 +12,8 @@ import pytest
 from scipy import stats
 
 import privatest as pt
-from privatest.decision.pvalues import _deviation, evalue_of, from_pvalue, ratio
+from privatest.decision.private_test import binned_ratio as ratio
+from privatest.decision.run import evalue_of_pvalue as from_pvalue
 from privatest.laws.total import Bounded
 
 COIN = pt.design("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, n=6)
@@ -23,7 +24,7 @@ def test_the_mean_under_p_is_at_most_one() -> None:
     test = pt.design("bernoulli(0.3)", "bernoulli(0.7)", epsilon=3, n=3)
     score, noise, totals = test.score, test.noise, (test.null_total, test.alternative_total)
     ends = score.table[score.cells.index(np.array([0.0, 1.0]))]
-    width = int(min(_deviation(total) for total in totals) / 24)
+    width = int(min(total.deviation for total in totals) / 24)
     edges = [test.cutoff + k * width for k in range(-140, 141)]
     mean, seen = {0.3: 0.0, 0.7: 0.0}, {0.3: 0.0, 0.7: 0.0}
     below = {
@@ -86,7 +87,7 @@ def test_the_evalue_of_a_level_is_that_of_its_totals(words: dict[str, Any]) -> N
     for level in range(-60, 61):
         high = test.cutoff + test.noise.spacing * level
         low = high - test.noise.spacing
-        found = evalue_of(test, float(level), 0.5)
+        found = test.evalue(float(level), 0.5)
         assert found is not None
         mean += (test.null_total.cdf(high) - test.null_total.cdf(low)) * found
         under_q += (test.alternative_total.cdf(high) - test.alternative_total.cdf(low)) * found
@@ -97,7 +98,7 @@ def test_the_evalue_of_a_level_is_that_of_its_totals(words: dict[str, Any]) -> N
     if tossed.released == "statistic":  # where that does better
         return
     assert tossed.coin is not None
-    assert evalue_of(tossed, 3.0, 0.01) == from_pvalue(0.01)  # from which cutoff it was counted is not told
+    assert tossed.evalue(3.0, 0.01) == from_pvalue(0.01)  # from which cutoff it was counted is not told
 
 
 def test_where_doubles_end_it_stays_evidence_against_p() -> None:
@@ -117,7 +118,7 @@ class Blurred:
 
     def __init__(self, total: Any) -> None:
         self._total = total
-        self.law, self.support, self.n, self.noise = total.law, total.support, total.n, total.noise
+        self.support, self.n, self.noise, self.deviation = total.support, total.n, total.noise, total.deviation
 
     def bounded_cdf(self, x: Any) -> Bounded:
         return self._blurred(self._total.bounded_cdf(x))
@@ -145,7 +146,7 @@ def test_all_totals_of_a_bin_have_one_evalue() -> None:
     """The first and the last noisy total between two edges, and what rounding to a double makes of them."""
     for test in (COIN, pt.design("bernoulli(0.3)", "bernoulli(0.7)", epsilon=3, n=3)):
         totals = test.null_total, test.alternative_total
-        width = max(int(min(map(_deviation, totals)) / 24), 1)
+        width = max(int(min(total.deviation for total in totals) / 24), 1)
         assert width > 2
         for place in (-3, -1, 0, 2):
             low, high = test.cutoff + place * width, test.cutoff + (place + 1) * width

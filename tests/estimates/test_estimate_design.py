@@ -18,7 +18,8 @@ import privatest as pt
 from privatest import engines
 from privatest.errors import InvalidData, InvalidInput
 from privatest.privacy import Notion
-from privatest.privacy.canonical import counts_guarantee, decision_noise
+from privatest.privacy.canonical import counts_guarantee
+from privatest.privacy.chain import decision_noise
 from privatest.privacy.composition import adds_up_within
 
 RNG = np.random.default_rng

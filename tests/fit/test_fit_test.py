@@ -27,7 +27,7 @@ from privatest.errors import (
 from privatest.fit import FitTest, design_fit, fit_sample_size, goodness_of_fit
 from privatest.ledger import Ledger
 from privatest.privacy import canonical_noise
-from privatest.privacy.canonical import decision_noise
+from privatest.privacy.chain import decision_noise
 from tests.fit.brute_force import exact_law, simulated_noise, simulated_values, tulap_pmf
 
 Floats = npt.NDArray[np.float64]

@@ -14,8 +14,7 @@ import pytest
 from privatest.errors import InvalidDocument, InvalidInput, MissingExtra
 from privatest.privacy import Approx, Chain, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, noise_from_dict
 from privatest.privacy import chain as decision_chain
-from privatest.privacy.canonical import chain_starts, decision_noise
-from privatest.privacy.chain import BITS, ONE, chain_levels, proven
+from privatest.privacy.chain import BITS, ONE, chain_levels, chain_starts, decision_noise, proven
 
 pytest.importorskip("flint")
 

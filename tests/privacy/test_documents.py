@@ -30,7 +30,7 @@ def test_documents_round_trip_exactly(noise: Noise) -> None:
 
 def test_documents_are_as_written_down() -> None:
     assert Tulap(Fraction(1, 2), 3).to_dict() == {"kind": "tulap", "epsilon": "1/2", "width": 3}
-    assert Laplace(Fraction(2)).to_dict() == {"kind": "laplace", "scale": "2/1"}
+    assert Laplace(Fraction(2)).to_dict() == {"kind": "laplace", "scale": "2"}
     assert Logistic(Fraction(5, 3)).to_dict() == {"kind": "logistic", "scale": "5/3"}
     assert NoNoise().to_dict() == {"kind": "none"}
 
@@ -42,18 +42,18 @@ BAD: list[tuple[Any, str]] = [
     ({}, "kind=None"),
     ({"kind": 3}, "kind=3"),
     ({"kind": "tulip", "epsilon": "1/2", "width": 3}, "Did you mean 'tulap'"),
-    ({"kind": "cauchy"}, "must be one of 'tulap', 'logistic', 'laplace', 'none'"),
+    ({"kind": "cauchy"}, "must be one of "),
     ({"kind": "tulap", "epsilon": "1/2"}, "'width' is missing"),
     ({"kind": "tulap", "width": 3}, "'epsilon' is missing"),
     ({"kind": "tulap", "epsilon": "1/2", "width": 3, "delta": "0/1"}, "Unknown field 'delta'"),
     ({"kind": "none", "scale": "1/2"}, "Unknown field 'scale'"),
-    ({"kind": "tulap", "epsilon": "1/2", "width": 3.0}, "width=3.0 must be an integer"),
-    ({"kind": "tulap", "epsilon": "1/2", "width": True}, "width=True must be an integer"),
-    ({"kind": "tulap", "epsilon": "1/2", "width": "3"}, "width='3' must be an integer"),
+    ({"kind": "tulap", "epsilon": "1/2", "width": 3.0}, "width=3.0 must be a whole number"),
+    ({"kind": "tulap", "epsilon": "1/2", "width": True}, "width=True must be a whole number"),
+    ({"kind": "tulap", "epsilon": "1/2", "width": "3"}, "width='3' must be a whole number"),
     ({"kind": "tulap", "epsilon": "1/2", "width": 0}, "width=0"),
     ({"kind": "tulap", "epsilon": 0.5, "width": 3}, "epsilon=0.5"),
     ({"kind": "laplace", "scale": None}, "scale=None"),
-    *(({"kind": "laplace", "scale": text}, "scale=") for text in ["2", "1e3", "-1/2", "0/1", "1/0", "2/4", "1/2\n"]),
+    *(({"kind": "laplace", "scale": text}, "scale=") for text in ["0.5", "1e3", "-1/2", "0/1", "1/0", "1/2\n"]),
     ({"kind": "laplace", "scale": "1" * 1001 + "/1"}, "scale="),
     ({"kind": "laplace", "scale": "1" * 200 + "/1"}, "scale="),
 ]

@@ -1,12 +1,12 @@
-r"""From a pair, a clamp and a notion of privacy to a test of each kind: its score, its noise and its threshold.
+r"""Build a test of each kind from a pair, a clamp and a notion of privacy: its score, its noise and its threshold.
 
-Where neighbours differ by one person's coming or going, n is not public and the threshold must not depend on it: every
-record's score is shifted by a constant c, the threshold for one record, and the shifted total compared with 0. What
-hides one record is then
+If neighbours differ by one person's records being added or removed, n is not public and the threshold must not depend
+on it. Every record's score is then shifted by a constant c, the threshold for one record, and the shifted total is
+compared with 0. The noise must hide a change of
 
 .. math:: \max(|\text{low} - c|, |\text{high} - c|)
 
-instead of high - low: less noise where c lies near the middle of the scores. The shift is a fraction C/M of the
+instead of high - low, which is less noise if c lies near the middle of the scores. The shift is a fraction C/M of the
 score's lattice, fine enough for n records; the total is the integer :math:`M \sum s_i - C \cdot \text{count}`.
 """
 
@@ -19,20 +19,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from privatest.decision.private_test import PrivateTest
+from privatest.decision.private_test import Coin, PrivateTest
 from privatest.decision.problem import CALIBRATED
-from privatest.decision.pvalues import Coin
 from privatest.errors import InvalidInput
 from privatest.hypotheses import DiscretePair, Pair
 from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
 from privatest.numbers import Floats, Number, first_true, rational
 from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Notion, Pure, canonical_noise
-from privatest.privacy.canonical import decision_noise
+from privatest.privacy.chain import decision_noise
 from privatest.privacy.notions import REPLACE, Neighbourhood
 from privatest.scores import Score, clamped_score, whole_score
 from privatest.scores.score import FEW_VALUES
 
 FEW_UNITS = 64
+"""Number of lattice steps to the width of a score with few values."""
 
 
 def from_score(
@@ -53,13 +53,13 @@ def from_score(
 
     Args:
         pair: P and Q.
-        score: a score that :func:`kind_score` made, perhaps with the worst laws of sets.
-        notion, n, kind, clamp: of the test.
-        threshold: in nats; without it the largest threshold that keeps the type I error at ``alpha``; without both the
-            one of the largest advantage or, for the paper's tests, 0.
+        score: the result of :func:`kind_score`, perhaps with the worst laws of sets.
+        notion, n, kind, clamp: the test's notion of privacy, number of records, kind and clamp.
+        threshold: the threshold in nats. None: the largest one that keeps the type I error at ``alpha``; without an
+            ``alpha`` the one with the largest advantage or, for the paper's tests, 0.
         alpha: the largest type I error.
         around: which data sets are neighbours.
-        cutoffs: the result of :func:`calibrated_cutoffs`, where it is known.
+        cutoffs: the result of :func:`calibrated_cutoffs`, if it is known.
         start: the start of a decision's chain, see :func:`decision_noise`.
     """
     calibrated = threshold is None and (alpha is not None or kind in CALIBRATED)
@@ -84,7 +84,7 @@ def from_score(
         score=score,
         noise=noise,
         cutoff=cutoff,
-        epsilon=notion.epsilon,
+        notion=notion,
         n=n,
         neighbours=around.kind,
         null=pair.null.describe(),
@@ -92,10 +92,8 @@ def from_score(
         max_rows_per_unit=around.rows,
         scale=scale,
         shift=shift,
-        budget=notion.loss if isinstance(notion, Pure) and rational(notion.epsilon) != notion.loss else None,
         upper=uppers[0] if uppers else None,
         coin=coin,
-        notion=None if isinstance(notion, Pure) else notion,
     )
 
 
@@ -117,7 +115,7 @@ def calibrated_noise(
     rows: int,
     start: Fraction | None = None,
 ) -> Noise:
-    """The kind's noise for a person with ``rows`` rows, in units of the score's lattice."""
+    """The noise of a test of this kind for persons with ``rows`` rows, in units of the score's lattice."""
     width = Fraction(score.width)
     if kind == "stair":
         return decision_noise(notion, rows * width, start)
@@ -129,7 +127,7 @@ def calibrated_noise(
 def unclamped(
     pair: Pair, n: int, kind: str, *, threshold: Fraction | None = None, alpha: float | None = None
 ) -> PrivateTest:
-    """The tests "llr" and "sllr", which do not clamp the ratio."""
+    """A test "llr" or "sllr", which do not clamp the ratio, on n records."""
     score = whole_score(pair, n)
     noise = NoNoise() if kind == "llr" else Logistic(2 / score.step)
     if alpha is not None and threshold is None:
@@ -142,7 +140,7 @@ def unclamped(
         score=score,
         noise=noise,
         cutoff=cutoff,
-        epsilon=float(score.step * score.width / 2) if bounded else math.inf,
+        notion=(noise.guarantee(score.width) if bounded else None) or Pure(math.inf),
         n=n,
         null=pair.null.describe(),
         alternative=pair.alternative.describe(),
@@ -161,7 +159,7 @@ _ROUNDS = 6
 
 @dataclass(frozen=True)
 class Shifted:
-    """Noise and cutoff for the total M S - C count."""
+    """Noise and cutoff for the total M S - C count, with M the ``scale`` and C the ``shift``."""
 
     noise: Noise
     cutoff: Fraction
@@ -172,14 +170,13 @@ class Shifted:
 def centred(score: Score, kind: str, notion: Notion, n: int, alpha: float | None, around: Neighbourhood) -> Shifted:
     """The shift for which 0 is the best cutoff at n records: of the largest advantage, or the largest that keeps alpha.
 
-    The noise depends on the shift, the best shift a little on the noise: a few rounds settle both.
+    The noise depends on the shift, and the best shift depends a little on the noise, so both are found in a few rounds.
     """
     scale = _fineness(n)
     middle = Fraction(score.mean(score.null_law) + score.mean(score.alternative_law)) / 2
     centre = middle
     for _ in range(_ROUNDS):
-        rough = _noise(kind, notion, score, around.units(score, centre), 1)
-        curves = Curves(score.support, score.null_law, score.alternative_law, n, rough)
+        curves = Curves.of(score, n, _with_noise(score, kind, notion, 1, centre, around).noise)
         cutoff = curves.best_cutoff() if alpha is None else curves.cutoff_for_alpha(alpha)
         # A cutoff beyond all totals (a tiny alpha) leaves the shift within the scores.
         before, centre = centre, min(max(cutoff / n, Fraction(score.low)), Fraction(score.high))
@@ -187,7 +184,7 @@ def centred(score: Score, kind: str, notion: Notion, n: int, alpha: float | None
             break
 
     def at(shift: int) -> Shifted:
-        return _with_noise(score, kind, notion, scale, shift, around, Fraction(0))
+        return _with_noise(score, kind, notion, scale, shift, around)
 
     if alpha is not None:
         return _at_most_alpha(score, n, at(math.floor(scale * centre)), alpha)
@@ -197,12 +194,12 @@ def centred(score: Score, kind: str, notion: Notion, n: int, alpha: float | None
 
 
 def _advantage(score: Score, n: int, found: Shifted) -> float:
-    """The approximate advantage, to choose among shifts."""
+    """About the advantage of a test with this shift."""
     noise, threshold = found.noise, Fraction(n * found.shift, found.scale)
     coarse = noise.coarser(found.scale)
     if coarse is not None and len(score.support) > FEW_VALUES:
         # On the score's own lattice, where the curves are quick; between its points they are interpolated.
-        curves = Curves(score.support, score.null_law, score.alternative_law, n, coarse)
+        curves = Curves.of(score, n, coarse)
         null, alternative = curves.cdfs(np.array([float((threshold - curves.base) / curves.unit)]))
         return float(alternative[0] - null[0])
     scores = found.scale * score.support - found.shift
@@ -212,31 +209,28 @@ def _advantage(score: Score, n: int, found: Shifted) -> float:
 
 
 def unmoved(score: Score, kind: str, notion: Notion, n: int, threshold: Fraction, around: Neighbourhood) -> Shifted:
-    """The shift that makes the score 0 stand for the ratio 0, so that the threshold is a number of nats."""
+    """The shift for which the score of a ratio of 0 is 0, so that the threshold can be given in nats."""
     scale = _fineness(n)
     shift = round(-scale * score.origin / score.step)
-    return _with_noise(score, kind, notion, scale, shift, around, threshold * scale / score.step)
+    return replace(_with_noise(score, kind, notion, scale, shift, around), cutoff=threshold * scale / score.step)
 
 
 def _fineness(n: int) -> int:
-    """The factor M for which n roundings of the shift together stay far below the standard deviation of n scores."""
+    """A factor M so large that n roundings of the shift stay far below the standard deviation of n scores."""
     return 1 << (256 * math.isqrt(n)).bit_length()
 
 
 def _with_noise(
-    score: Score, kind: str, notion: Notion, scale: int, shift: int, around: Neighbourhood, cutoff: Fraction
+    score: Score, kind: str, notion: Notion, scale: int, shift: int | Fraction, around: Neighbourhood
 ) -> Shifted:
-    units = around.units(score, Fraction(shift, scale))
-    return Shifted(_noise(kind, notion, score, units, scale), cutoff, scale, shift)
-
-
-def _noise(kind: str, notion: Notion, score: Score, units: int, scale: int) -> Noise:
-    """The kind's noise that hides ``units`` lattice steps of the score, on a lattice ``scale`` times as fine."""
-    return kind_noise(kind, notion, Fraction(units * scale), score.step / scale)
+    """The shift with the noise that hides what one person can change, and the cutoff 0."""
+    units = around.units(score, Fraction(shift) / scale)
+    noise = kind_noise(kind, notion, Fraction(units * scale), score.step / scale)
+    return Shifted(noise, Fraction(0), scale, math.floor(shift))
 
 
 def kind_noise(kind: str, notion: Notion, width: Fraction, step: Fraction) -> Noise:
-    """The noise with which this kind of test hides a difference of ``width`` lattice steps of ``step`` nats each."""
+    """The noise with which a test of this kind hides a change of ``width`` lattice steps of ``step`` nats each."""
     if isinstance(notion, Pure):
         return next(noise for noise in NOISES.values() if noise.test == kind).for_width(notion.loss, width, step)
     if kind != "tight":
@@ -272,8 +266,8 @@ def calibrated_cutoffs(score: Score, noise: Noise, n: int, alpha: float | None) 
     score.check_total(n)
     if not score.upper_laws:
         if alpha is None:
-            return (Curves(score.support, score.null_law, score.alternative_law, n, noise).best_cutoff(),)
-        rivals = [Curves(score.support, law, score.alternative_law, n, noise) for law in score.null_laws]
+            return (Curves.of(score, n, noise).best_cutoff(),)
+        rivals = [Curves.of(score, n, noise, law) for law in score.null_laws]
         return (min(rival.cutoff_for_alpha(alpha) for rival in rivals),)
     below, above = score.alternative_law, score.upper_laws[0]
 
@@ -288,12 +282,12 @@ def calibrated_cutoffs(score: Score, noise: Noise, n: int, alpha: float | None) 
 
 
 def mixed(score: Score, noise: Noise, n: int, alpha: float) -> tuple[Fraction, Coin | None]:
-    """A cutoff and a coin with which the type I error is alpha or, by rounding, a trace less.
+    """A cutoff and a coin with which the type I error is alpha or, by rounding, slightly less.
 
-    For sets, whose worst laws belong to one cutoff, there is no coin: the cutoff is the largest that keeps alpha.
+    For sets, whose worst laws are those for one cutoff, there is no coin: the cutoff is the largest that keeps alpha.
     """
     score.check_total(n)
-    rivals = [Curves(score.support, law, score.alternative_law, n, noise) for law in score.null_laws]
+    rivals = [Curves.of(score, n, noise, law) for law in score.null_laws]
     if len(rivals) > 1 or score.outer_null_laws:
         return min(rival.cutoff_for_alpha(alpha) for rival in rivals), None
     first, second = rivals[0].mixed_cutoffs(alpha)
@@ -301,9 +295,6 @@ def mixed(score: Score, noise: Noise, n: int, alpha: float) -> tuple[Fraction, C
     low, high = (null.bounded_cdf(cutoff).upper for cutoff in (first, second))
     if low > alpha:  # by the curves' rounding
         return rivals[0].cutoff_for_alpha(alpha), None
-    share = (
-        Fraction(math.floor((Fraction(alpha) - Fraction(low)) / Fraction(high - low) * 2**SHARES), 2**SHARES)
-        if (high > low)
-        else Fraction(0)
-    )
+    part = (Fraction(alpha) - Fraction(low)) / Fraction(high - low) if high > low else Fraction(0)
+    share = Fraction(math.floor(part * 2**SHARES), 2**SHARES)
     return first, Coin(second, share) if 0 < share < 1 else None

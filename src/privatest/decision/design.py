@@ -32,33 +32,35 @@ def design(
     max_rows_per_unit: int = 1,
     release: str = "statistic",
 ) -> PrivateTest:
-    """A test of P (``null``) against Q (``alternative``).
+    """Design a test of P (``null``) against Q (``alternative``).
 
     Args:
         null, alternative: P and Q: frozen scipy distributions, mappings from labels to probabilities, arrays of
             probabilities, :func:`privatest.density`, text such as "normal(0, 1)", or sets of these.
-        epsilon: privacy loss of one run; a float is read as its shortest decimal.
-        privacy: another notion in place of epsilon: ``pt.approx(1, 1e-6)``, ``pt.gdp(1)``, ``pt.zcdp(0.5)``, ``pt.tv``,
-            ``pt.renyi``, ``pt.kl``, or such a text: "zcdp(0.5)".
-        n: number of records, which is public. None: the smallest that meets ``advantage``, or ``alpha`` and ``beta``.
-        test: "tight" (the default), or one of the paper's: "scllr", "ncllr", and "llr" and "sllr", which do not clamp
-            and are not private.
-        clamp: "tuned" (the default for "tight"): the ends with the best exact error rates for this n; "paper" (the
-            default for the paper's tests): the decomposition's; or (a, b).
-        threshold: decide "null" above it, in nats. None: for "tight" the one with the best exact error rates, for the
-            paper's tests 0.
-        alpha: keep the type I error at most this, and make the type II error small.
-        neighbours: what the test must not tell apart. "replace": two data sets of n records, of which one differs.
-            "add-remove": two data sets of which one has a record more; n is then the number you expect, for which the
-            test is tuned, and is neither checked nor revealed.
-        max_rows_per_unit: the most records that one person counts as, where a run names the ``unit`` (see
+        epsilon: privacy loss of one run. A float is read as its shortest decimal.
+        privacy: another notion of privacy instead of epsilon: ``pt.approx(1, 1e-6)``, ``pt.gdp(1)``, ``pt.zcdp(0.5)``,
+            ``pt.tv``, ``pt.renyi`` or ``pt.kl``, or a text such as "zcdp(0.5)".
+        n: number of records, which is public. None: the smallest number that meets ``advantage``, or ``alpha`` and
+            ``beta``.
+        test: "tight" (the default) or one of the paper's tests: "scllr", "ncllr", "llr" or "sllr". The last two do not
+            clamp and are not private.
+        clamp: "tuned" (the default for "tight"): the clamp with the best exact error rates for this n; "paper" (the
+            default for the paper's tests): the clamp of the decomposition; or (a, b).
+        threshold: the statistic, in nats, above which the decision is "null". None: for "tight" the threshold with the
+            best exact error rates, for the paper's tests 0.
+        alpha: the largest type I error. The type II error is made small.
+        neighbours: which data sets the test must not tell apart. "replace": two data sets of n records that differ in
+            one record. "add-remove": two data sets of which one has one record more; n is then the number that you
+            expect. The test is tuned for it, but n is neither checked nor revealed.
+        max_rows_per_unit: the largest number of records that one person counts as, if a run names the ``unit`` (see
             :meth:`PrivateTest.run`): all rows of a person are hidden together. Above 1, error rates are those of rows
             that do not resemble each other (docs/sharp_edges.md).
-        release: "statistic" (the default): the noisy statistic, its p-value and an interval, whatever level is chosen
-            afterwards. "decision": the best decision there is, on fewer records; beside it only its level leaves,
-            a whole number with p-values of its own. ``alpha`` is met exactly, by a public coin between two thresholds.
-        beta: without n: the type II error that the smallest n must not exceed, together with ``alpha``.
-        advantage: without n: the least 1 - alpha - beta that n must give; 2/3 if no goal is named.
+        release: "statistic" (the default) releases the noisy statistic, with its p-value and an interval, for every
+            level that is chosen afterwards. "decision" makes the best decision and needs fewer records; it releases
+            only its level, a whole number with p-values of its own. A public coin between two thresholds then makes the
+            type I error exactly ``alpha``.
+        beta: without n, the type II error that the smallest n must not exceed, together with ``alpha``.
+        advantage: without n, the smallest 1 - alpha - beta; 2/3 if no goal is given.
 
     >>> test = design([0.6, 0.4], [0.4, 0.6], epsilon=1, n=29)
     >>> round(test.advantage, 4)
@@ -85,7 +87,7 @@ def design_for(
     alpha: float | None = None,
     beta: float | None = None,
 ) -> PrivateTest:
-    """:func:`design` for a problem and a method that were made from what the user wrote."""
+    """Do what :func:`design` does, for a problem and a method that are parsed already."""
     if method.threshold is not None and alpha is not None:
         raise InvalidInput(
             f"threshold={float(method.threshold):g} and alpha={shown(alpha)} were both given. Give one of them."
@@ -97,7 +99,7 @@ def design_for(
     if beta is not None or advantage is not None:
         name, value = ("beta", beta) if beta is not None else ("advantage", advantage)
         raise InvalidInput(
-            f"{name}={shown(value)} and n={n} were both given, but n records have the power they have. Leave one out."
+            f"{name}={shown(value)} and n={n} were both given, but n alone fixes the power. Leave one of them out."
         )
     return Tuner.of(problem, method, Goal.best(alpha)).test(n)
 
@@ -126,15 +128,15 @@ def decide(
     request: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> Release:
-    """Whether the data come from P (``null``) or from Q (``alternative``), with epsilon-privacy.
+    """Decide whether data come from P (``null``) or from Q (``alternative``), with differential privacy.
 
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``.
         null, alternative, epsilon, privacy, alpha, test, clamp, threshold, neighbours, max_rows_per_unit, release: as
             for :func:`privatest.design`.
-        n: number of records; by default that of the data, which is public. With neighbours "add-remove" it is not:
-            say how many you expect.
+        n: number of records; by default the number of the data, which is public. With neighbours "add-remove" it is
+            not public: give the number that you expect.
         column, unit, odd_epsilon, ledger, dataset, request, rng: see :meth:`PrivateTest.run`.
 
     >>> decide([0, 0, 1, 0, 0] * 20, "bernoulli(0.2)", "bernoulli(0.8)", epsilon=1).decision
@@ -146,8 +148,8 @@ def decide(
     if n is None:
         if neighbours != "replace":
             raise InvalidInput(
-                f"n is missing: with neighbours={neighbours!r} the number of records is not public, and a test made "
-                "for it would tell it. Say how many you expect: n=..."
+                f"n is missing: with neighbours={neighbours!r} the number of records is not public, and a test that is "
+                "designed for it would reveal it. Give the number that you expect: n=..."
             )
         records = engines.open_for(engines.Need(rows=max_rows_per_unit), data, column=column, unit=unit)
         n = records.count()

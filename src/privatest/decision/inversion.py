@@ -1,13 +1,13 @@
-r"""From a noisy total to an interval for a parameter: the values under which the total is not too extreme.
+r"""Intervals for a parameter from a noisy total: all values for which the total is not too extreme.
 
 Both tails of the noisy total, :math:`\Pr_\theta[T \le t]` and :math:`\Pr_\theta[T \ge t]`, are known exactly for every
-:math:`\theta`. The interval holds every :math:`\theta` of which neither is at most (1 - confidence)/2. A true
-:math:`\theta` is left out by either tail with at most that probability, whatever :math:`\theta` is: that is the whole
-proof of its coverage. Parameters other than :math:`\theta` that are known roughly raise both tails to their largest.
+:math:`\theta`. The interval holds every :math:`\theta` for which neither is at most (1 - confidence)/2. Each tail
+excludes the true :math:`\theta` with at most that probability, whatever :math:`\theta` is, which proves the coverage.
+If other parameters are known only roughly, both tails are the largest over their ranges.
 
-An end is found by a root of the tail, and then *certified*: the envelope of all members beyond it, a law that no
-member's is worse than, is rejected too. Where that fails (a tail that is not monotone), what lies beyond is cut in
-pieces until each is rejected or belongs to the interval.
+An end is found as a root of the tail and then *certified*: the envelope of all members beyond it, a law at least as
+extreme as each of theirs, is rejected too. If that fails because the tail is not monotone, the range beyond the end is
+halved until each part is rejected or belongs to the interval.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class Inversion:
 
     Attributes:
         family: the parameter, its range, and the other parameters.
-        score, noise, n: the total is that of n records' scores, plus noise.
-        scale, shift: each record adds scale s - shift.
-        count_noise: on the number of records, where that is not public; n is then the number expected.
-        more: tails are at least those of n records and of each number up to so many more.
-        chance: how likely these further records may move a total by more than :meth:`_moved` says.
+        score, noise, n: the total is the sum of n records' scores, plus noise.
+        scale, shift: each record adds ``scale * s - shift``.
+        count_noise: the noise on the number of records, if that is not public; n is then the expected number.
+        more: tails bound those of every number of records from n to n + ``more``.
+        chance: the largest probability that these further records move a total by more than :meth:`_moved` says.
     """
 
     family: OneParameter
@@ -82,18 +82,18 @@ class Inversion:
     chance: float = 0.0
 
     def counted(self, count: Fraction | None) -> Inversion:
-        """The inversion for the number of records that a noisy one makes likely."""
+        """The inversion for the number of records that a noisy number suggests."""
         return self if count is None else replace(self, n=max(round(count), 1), count_noise=None)
 
     def _numbers(self, count: Fraction | None, miss: float, level: float) -> list[Inversion]:
-        """An inversion for every number of records that a noisy one leaves possible.
+        """Inversions that cover every number of records that a noisy number leaves possible.
 
-        Where more than ``MOST_NUMBERS`` are possible, each inversion bounds several numbers together. How many are
-        bounded together depends on the noise alone, not on what was drawn.
+        If more than ``MOST_NUMBERS`` are possible, each inversion covers several numbers. How many it covers depends on
+        the noise alone, not on what was drawn.
 
         Args:
-            count: the noisy number of records; None where the number is public.
-            miss: the probability that the true number is left out, at most.
+            count: the noisy number of records; None if the number is public.
+            miss: the largest probability that the true number is not covered.
             level: the level that tails are compared with.
         """
         if count is None or self.count_noise is None:
@@ -107,16 +107,16 @@ class Inversion:
         ]
 
     def _together(self, away: int) -> int:
-        """How many numbers of records are bounded together if a noisy one is off by at most ``away``."""
+        """How many numbers of records one inversion covers if a noisy number is off by at most ``away``."""
         return -(-(2 * away + 1) // MOST_NUMBERS)
 
     def off_by(self, miss: float) -> int:
-        """The distance from the true number of records that a noisy one exceeds with probability ``miss`` at most."""
+        """The distance from the true number of records that a noisy number exceeds with probability ``miss``."""
         assert self.count_noise is not None
         return max(self.count_noise.beyond(miss / 2), 1)
 
     def _tails(self, confidence: float) -> tuple[float, float]:
-        """The probabilities with which an interval may be wrong: on each side, and about the number of records."""
+        """The error probabilities of an interval: on each side, and about the number of records."""
         counting = MISCOUNTED * (1 - confidence) if self.count_noise is not None else 0.0
         return (1 - confidence - counting) / 2, counting
 
@@ -163,22 +163,21 @@ class Inversion:
         return min(math.ceil(self.more * drift + spread), self.more * most)
 
     def _too_large(self, noisy: Fraction) -> Callable[[float, float], float]:
-        """The tail probability that is small where the parameter is too large for this total."""
+        """The tail probability that is small if the parameter is too large for this total."""
         tail = self.at_most if self.rising else self.at_least
         return lambda low, high: tail(low, high, noisy)
 
     def _too_small(self, noisy: Fraction) -> Callable[[float, float], float]:
-        """The tail probability that is small where the parameter is too small for this total."""
+        """The tail probability that is small if the parameter is too small for this total."""
         tail = self.at_least if self.rising else self.at_most
         return lambda low, high: tail(low, high, noisy)
 
     def _mean(self, value: float) -> float:
         """The mean of the noisy total for a value of the parameter."""
-        total = self.total(value)
-        return self.n * float(total.law @ total.support)
+        return self.total(value).mean
 
     def _rough(self, noisy: Fraction) -> tuple[float, float]:
-        """The value of the parameter whose mean total is this one, and about its standard error: where to begin."""
+        """A first estimate: the value of the parameter whose mean total is this one, and about its standard error."""
         low, high = self.family.inner
         level, sign = float(noisy), 1 if self.rising else -1
         value = low
@@ -191,19 +190,18 @@ class Inversion:
     def spread(self, value: float) -> float:
         """About the standard deviation of the estimate for a value of the parameter; at most the whole range."""
         low, high = self.family.inner
-        total, step = self.total(value), 1e-5 * (high - low)
+        step = 1e-5 * (high - low)
         before, after = max(value - step, low), min(value + step, high)
         slope = abs(self._mean(after) - self._mean(before)) / (after - before)
-        mean = float(total.law @ total.support)
-        variance = self.n * float(total.law @ (total.support - mean) ** 2) + self.noise.variance
-        return min(math.sqrt(variance) / slope if slope > 0 else math.inf, high - low)
+        return min(self.total(value).deviation / slope if slope > 0 else math.inf, high - low)
 
     def interval(self, noisy: Fraction, confidence: float, count: Fraction | None = None) -> tuple[float, float]:
         """The interval of all values of the parameter that a noisy total does not reject.
 
-        Guarantees: whatever the parameter's true value in the range, and whatever the other parameters in theirs, the
-        interval of a run holds it with a probability of at least ``confidence``. Where no value fits at all, the
-        interval is the end of the range that comes nearest.
+        If no value fits, it is the end of the range that comes nearest.
+
+        Guarantees: whatever the true value of the parameter in its range and of the other parameters in theirs, the
+        interval of a run holds it with a probability of at least ``confidence``.
         """
         half, counting = self._tails(confidence)
         numbers = self._numbers(count, counting, half)
@@ -214,11 +212,11 @@ class Inversion:
         bottom = _last_accepted_by_any(mirrored, (-high, -low), half, -start, step)
         top, bottom = low if top is None else top, high if bottom is None else -bottom
         bottom, top = min(bottom, top), max(bottom, top)
-        # An end that the family leaves out stands for all that lies beyond the last member looked at.
+        # An end that is not a member of the family stands for all values beyond the last member computed.
         return self.family.low if bottom == low else bottom, self.family.high if top == high else top
 
     def estimate(self, noisy: Fraction) -> float:
-        """The median-unbiased estimate: the value whose totals are as often up to this one as beyond it."""
+        """The median-unbiased estimate: the value for which a total is at most this one with probability 1/2."""
         sign = 1 if self.rising else -1
 
         def above_half(value: float) -> float:
@@ -252,14 +250,15 @@ class Inversion:
     def accepted(
         self, value: float, confidence: float, cutoff: Callable[[Curves, float], Fraction] = Curves.cutoff_for_alpha
     ) -> tuple[Fraction, Fraction]:
-        """The totals for which the interval holds a value: above the first, up to and including the second.
+        """The totals for which the interval holds a value: above the first number, up to and including the second.
 
         Args:
-            value, confidence: the parameter's, and the interval's.
-            cutoff: finds an end, exactly or approximately.
+            value: the value of the parameter.
+            confidence: the confidence of the interval.
+            cutoff: the method of the curves that finds an end, exactly or approximately.
         """
         half, counting = self._tails(confidence)
-        if self.count_noise is not None:  # the ends and the middle of the numbers it leaves, about the one expected
+        if self.count_noise is not None:  # the ends and the middle of the possible numbers of records
             away = self.off_by(counting)
             more, chance = self._together(away) - 1, UNLIKELY * half
             about = [
@@ -282,7 +281,7 @@ class Inversion:
         """The probability that the interval holds the true value; a lower bound if other parameters have ranges."""
         half, counting = self._tails(confidence)
         least, most = replace(self, count_noise=None).accepted(value, 1 - 2 * half)
-        # Of totals that no value of the range fits the interval is the end that comes nearest: that end it holds.
+        # If no value of the range fits a total, the interval is the nearest end of the range, and so holds that end.
         lowest, highest = self.family.inner if self.rising else self.family.inner[::-1]
         below = 0.0 if value == lowest else self.at_most(value, value, least)
         return 1.0 - counting - below - (0.0 if value == highest else self.at_least(value, value, most + HALF))
@@ -291,7 +290,7 @@ class Inversion:
         """The mean length of the interval for a value of the parameter, to three digits or more.
 
         By Pratt's identity it is the integral, over all values, of the probability that the interval holds them. The
-        totals between which it holds a value are a smooth curve in the value: a few are computed, the rest
+        totals between which it holds a value are smooth functions of the value: a few are computed, the others are
         interpolated.
         """
         totals, length = self.total(value), 0.0
@@ -333,9 +332,8 @@ class Inversion:
         found = np.zeros(len(values))
         for i, value in enumerate(values):
             totals = self.total(value)
-            mean = self._mean(value) - float(base)
-            variance = self.n * float(totals.law @ (totals.support - float(totals.law @ totals.support)) ** 2)
-            reach = self.noise.reach(16) + 6 * math.sqrt(variance)
+            mean = totals.mean - float(base)
+            reach = self.noise.reach(16) + 6 * totals.deviation
             seen = np.flatnonzero((bounds[:, 0] < mean + reach) & (bounds[:, 1] > mean - reach))
             middle = np.interp(value, places, fine)
             for end in (fine[seen[0]], fine[seen[-1]]):
@@ -345,7 +343,7 @@ class Inversion:
         return found
 
     def typical(self, value: float, confidence: float, times: float) -> tuple[float, float]:
-        """The interval of a middling total for a value of the parameter, stretched ``times`` times within the range."""
+        """The interval for a middle total under a value of the parameter, stretched ``times`` times in the range."""
         least, most = self.accepted(value, confidence, Curves.about_cutoff_for_alpha)
         middle = _on_lattice((least + most) / 2, self.noise)
         ends = replace(self, count_noise=None).interval(middle, confidence)
@@ -354,10 +352,10 @@ class Inversion:
         return max(min(found[0], value), low), min(max(found[1], value), high)
 
     def check_monotone(self, working: str) -> None:
-        """Refuse a family whose totals do not move one way as the parameter grows.
+        """Raise InvalidInput for a family whose totals are not monotone in the parameter.
 
         Args:
-            working: which families do, for the message.
+            working: the families that are, for the message.
         """
         values = self.family.spaced(COMPARED)
         below = [range_law(self.score, self.family, value, value, "low").cumsum() for value in values]
@@ -387,9 +385,9 @@ def _mirrored(tail: Callable[[float, float], float]) -> Callable[[float, float],
 def _last_accepted_by_any(
     tails: list[Callable[[float, float], float]], ends: tuple[float, float], level: float, start: float, step: float
 ) -> float | None:
-    """:func:`_last_accepted` for the largest of several tails: beyond the result each of them rejects all values."""
+    """:func:`_last_accepted` for several tails: beyond the result, each of them rejects all values."""
     found: float | None = None
-    # The first, the last and the middle one are tried first. The others seldom move the end, which one tail shows.
+    # The first, the last and the middle tail are tried first. The others seldom move the end.
     order = dict.fromkeys([0, len(tails) - 1, len(tails) // 2, *range(len(tails))])
     for tail in (tails[i] for i in order):
         if found is None:
@@ -402,9 +400,11 @@ def _last_accepted_by_any(
 def _last_accepted(
     tail: Callable[[float, float], float], low: float, high: float, level: float, start: float, step: float
 ) -> float | None:
-    """The largest value whose tail is above the level, or a little more; None if all values are rejected.
+    """The largest value whose tail is above the level, or slightly more; None if all values are rejected.
 
-    It is certified that all values beyond it are rejected. ``tail(a, b)`` is the largest tail over [a, b].
+    ``tail(a, b)`` is the largest tail over [a, b].
+
+    Guarantees: all values beyond the result are rejected.
     """
     fine, inside, outside = FINE * (high - low), start, start
     # Invariant: the tail at `inside` is above the level, at `outside` it is not, once both loops are over.
@@ -430,12 +430,12 @@ def _last_accepted(
 
 
 def normal_gap(tail: float, level: float) -> float:
-    """A number above 0 where the tail is above the level; it is nearly linear in the parameter, unlike the tail."""
+    """A number that is above 0 if the tail is above the level, and nearly linear in the parameter, unlike the tail."""
     return float(ndtri(min(max(tail, 1e-300), 1 - 1e-16)) - ndtri(level))
 
 
 def _on_lattice(total: Fraction, noise: Noise) -> Fraction:
-    """A value that noisy totals take, near this one."""
+    """The value of a noisy total just below a number."""
     return math.floor(total) + noise.offset
 
 
@@ -449,7 +449,7 @@ def _last_by_halving(
 ) -> float | None:
     """:func:`_last_accepted` by halving [low, high], for tails that are not monotone.
 
-    Once ``looks`` is exhausted, values that were not computed count as accepted.
+    Once ``looks`` is exhausted, all remaining values count as accepted.
     """
     if next(looks, None) is None:
         return high

@@ -1,36 +1,50 @@
-"""A designed test: score, noise and threshold, frozen, printable, serialisable, ready to run."""
+r"""A designed test: a score, a noise and a threshold; its exact error rates, its p-values and its e-value.
+
+A :class:`PrivateTest` is frozen, printable and serialisable. :meth:`PrivateTest.run` answers it from data. An
+:class:`OddShare` adds a noisy share of the records that make no sense to the test to such an answer, at a price.
+
+The e-value of a release is evidence against P that has mean 1 at most under it, so that e-values of several tests can
+be combined. Of a test of two distributions it is the likelihood ratio of the noisy total, in bins that do not depend on
+the data:
+
+.. math:: e = \Pr_Q[\text{bin}] / \Pr_P[\text{bin}]
+
+with the computed probabilities' errors counted against Q, so that the mean is at most 1 exactly. Of sets, of two-sided
+tests and of releases that have a p-value only it is :math:`1/(2\sqrt p)`, whose mean is at most 1 for every p-value.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from privatest import numbers
 from privatest.charge import Draw
-from privatest.decision.pvalues import Coin, Cutoffs, above, below, pvalues
 from privatest.decision.run import (
+    Budgeted,
     Decision,
-    Design,
     Fits,
     Release,
     advantage_fact,
     check_better_than_a_coin,
+    cost_fact,
     hidden_fact,
 )
-from privatest.errors import InvalidInput, shown
+from privatest.errors import InvalidInput, MissingExtra, shown
 from privatest.facts import Fact, Probability
 from privatest.hypotheses import as_distribution
 from privatest.laws import Curves, NoisyTotal
-from privatest.numbers import Floats, rational
-from privatest.privacy import Noise, Notion, Pure, RandomSource
-from privatest.privacy.notions import NEIGHBOURS, Neighbourhood
-from privatest.scores import Score
+from privatest.numbers import Floats, first_true, rounded_up
+from privatest.privacy import Approx, Noise, Notion, Pure, RandomSource, Zcdp
+from privatest.privacy import randomness as coins
+from privatest.privacy.notions import NEIGHBOURS, Neighbourhood, converted, notion_words
+from privatest.scores import LabelCells, Score
 from privatest.scores.score_law import score_law
 
 if TYPE_CHECKING:
@@ -39,44 +53,83 @@ if TYPE_CHECKING:
     from privatest.engines import Records
 
 
+EXTREME = 0.001
+"""A noisy total with a smaller two-sided p-value does not fit a hypothesis."""
+FITTING: dict[tuple[bool, bool], Fits] = {
+    (True, True): "both",
+    (True, False): "null",
+    (False, True): "alternative",
+    (False, False): "neither",
+}
+
+
+@dataclass(frozen=True)
+class Coin:
+    """A public coin: with probability ``share``, exactly, ``cutoff`` replaces the test's own. It looks at no data."""
+
+    cutoff: Fraction
+    share: Fraction
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise InvalidInput(f"The share {self.share} of a coin must lie strictly between 0 and 1.")
+
+    def toss(self, source: RandomSource) -> bool:
+        """Whether the coin's cutoff is used."""
+        return coins.bernoulli(self.share.numerator, self.share.denominator, source)
+
+
+Cutoffs = list[tuple[Fraction, float]]
+"""Cutoffs with their probabilities: one, or the two between which a coin chooses."""
+
+
+def _below(totals: Sequence[NoisyTotal], cutoffs: Cutoffs) -> float:
+    """The largest probability, over several laws, of a noisy total up to the cutoff."""
+    return max(math.fsum(share * total.cdf(cutoff) for cutoff, share in cutoffs) for total in totals)
+
+
+def _above(totals: Sequence[NoisyTotal], cutoffs: Cutoffs) -> float:
+    """The largest probability, over several laws, of a noisy total beyond the cutoff."""
+    return max(math.fsum(share * total.sf(cutoff) for cutoff, share in cutoffs) for total in totals)
+
+
 @dataclass(frozen=True, eq=False)
-class PrivateTest(Design[Release]):
+class PrivateTest(Budgeted[Release]):
     r"""Decide P ("null") when :math:`\sum_i (M s(x_i) - C) + N > \kappa`, else Q ("alternative").
 
     A two-sided test decides P while that is also at most ``upper``.
 
-    Guarantees: running it on data is epsilon-differentially private: the noise hides whatever difference of the total
-    one person can make (``sensitivity``) at a cost of at most epsilon, which is checked when the object is made,
-    however it is made. With neighbours "replace" one person's rows are replaced by as many others, and n is public;
-    with "add-remove" a person comes or goes, and n is neither checked nor revealed.
+    Guarantees: a run meets ``notion``: the noise hides whatever difference of the total one person can make
+    (``sensitivity``), which is checked when the object is made, however it is made. With neighbours "replace" one
+    person's rows are replaced by as many others, and n is public; with "add-remove" a person comes or goes, and n is
+    neither checked nor revealed.
 
     Attributes:
-        name: "tight", "scllr", "ncllr", "llr" or "sllr".
-        score: record to integer, with its law under P and Q.
-        noise: what is added to the total.
+        name: "tight", "stair", "scllr", "ncllr", "llr" or "sllr".
+        score: the map from a record to an integer, with the law of that integer under P and Q.
+        noise: the noise that is added to the total.
         cutoff: kappa, in units of the score's lattice.
-        epsilon: privacy loss of one run (``inf``: not private).
+        notion: the notion of privacy that every run meets; a number stands for ``pure``. An infinite epsilon means: not
+            private.
         n: number of records the test was designed for.
-        neighbours: "replace" or "add-remove", see above.
+        neighbours: which data sets are neighbours: "replace" or "add-remove".
         null, alternative: short descriptions of P and Q.
-        max_rows_per_unit: the most records that one person counts as, however many rows there are.
-        scale, shift: M and C; 1 and 0 where n is public, else what makes the threshold the same whatever n is.
-        budget: epsilon exactly, where it is no short decimal (1/3, say); ``epsilon`` is then its double.
-        worst_members: of sets, the members of null and alternative under which the errors are the largest found.
+        max_rows_per_unit: the largest number of records that one person counts as, whatever the number of rows.
+        scale, shift: M and C. They are 1 and 0 if n is public; else they make the threshold the same for every n.
+        worst_members: for sets, the members of null and alternative with the largest errors that were found.
         upper: the second cutoff of a two-sided test.
-        coin: the public coin that takes another cutoff now and then, where alpha is exact.
-        notion: what the noise meets, where that is another notion than epsilon; ``epsilon`` is then what it bounds of
-            the privacy loss, infinite where it bounds none.
+        coin: the public coin that sometimes takes another cutoff, so that alpha is met exactly.
     """
 
     FORMAT: ClassVar[str] = "privatest/test/2"
     KIND: ClassVar[str] = "test"
+    ASKED: ClassVar[str] = "test"
 
     name: str
     score: Score
     noise: Noise
     cutoff: Fraction
-    epsilon: float
+    notion: Notion = field(metadata={"key": "privacy"})
     n: int
     neighbours: str = "replace"
     null: str = "P"
@@ -84,11 +137,9 @@ class PrivateTest(Design[Release]):
     max_rows_per_unit: int = 1
     scale: int = 1
     shift: int = 0
-    budget: Fraction | None = None
     worst_members: tuple[str, str] | None = None
     upper: Fraction | None = None
     coin: Coin | None = None
-    notion: Notion | None = field(default=None, metadata={"key": "privacy"})
 
     def __post_init__(self) -> None:
         if self.neighbours not in NEIGHBOURS:
@@ -103,69 +154,46 @@ class PrivateTest(Design[Release]):
             raise InvalidInput(f"upper={self.upper} does not go with a noise of spaced values, nor with a coin.")
         if (self.upper is None) != (not self.score.upper_laws):
             raise InvalidInput("upper and the score's upper_laws go together: a two-sided test has both.")
-        if self.budget is not None and float(self.budget) != self.epsilon:
-            raise InvalidInput(f"budget={self.budget} must be epsilon={self.epsilon!r} before it was rounded.")
-        if self.notion is not None:
-            self._check_notion(self.notion)
-            return
-        loss = self.noise.exact_loss(self.sensitivity)
-        # A loss that is only the double's rounding above epsilon is what was meant, and what is paid.
-        if self.epsilon != math.inf and (
-            loss is None
-            or not self.epsilon > 0
-            or (loss > self._declared and (self.budget is not None or float(loss) > self.epsilon))
-        ):
+        if not isinstance(self.notion, Notion):
+            object.__setattr__(self, "notion", Pure(self.notion))
+        if self.private and not self.noise.meets(self.notion, self.sensitivity):
+            apart, met = self.sensitivity, self.noise.guarantee(self.sensitivity)
+            allows = f"meets {met}" if met else "meets no notion"
+            if isinstance(self.notion, Pure):
+                allows = f"allows a privacy loss of {self.noise.privacy_loss(apart):.6g}"
             raise InvalidInput(
-                f"The noise allows a privacy loss of {self.noise.privacy_loss(self.sensitivity):.6g} for totals "
-                f"{self.sensitivity} apart, more than "
-                f"epsilon={self.epsilon:g}. Use more noise or a narrower clamp."
+                f"The noise {allows} for totals {apart} apart, which is more than {notion_words(self.notion)} allows. "
+                "Use more noise or a narrower clamp."
             )
-
-    def _check_notion(self, notion: Notion) -> None:
-        """Refuse noise that does not meet the notion for totals one person can set apart."""
-        if isinstance(notion, Pure) or self.budget is not None or notion.epsilon != self.epsilon:
-            raise InvalidInput(
-                f"notion={notion} must be another notion than pure, and epsilon={self.epsilon:g} its own."
-            )
-        if not self.noise.meets(notion, self.sensitivity):
-            raise InvalidInput(
-                f"The noise meets {self.noise.guarantee(self.sensitivity) or 'nothing'} for totals {self.sensitivity} "
-                f"apart, which is not {notion}. Use more noise or a narrower clamp."
-            )
-
-    @property
-    def privacy(self) -> Notion:
-        """The notion of stability that every run meets."""
-        return self.notion or Pure(self._declared if self.private else math.inf)
 
     @property
     def worst_null(self) -> str:
-        """The member of the null under which the type I error is the largest that was found; P if it is no set."""
+        """The member of the null with the largest type I error that was found; P itself if it is one distribution."""
         return self.worst_members[0] if self.worst_members else self.null
 
     @property
     def worst_alternative(self) -> str:
-        """The member of the alternative under which the type II error is the largest that was found."""
+        """The member of the alternative with the largest type II error that was found."""
         return self.worst_members[1] if self.worst_members else self.alternative
 
     @property
     def private(self) -> bool:
-        """Whether a notion is met: epsilon is finite, or another one is."""
-        return self.notion is not None or math.isfinite(self.epsilon)
+        """Whether a run meets a notion of privacy: its epsilon is not infinite."""
+        return self.price is not None
 
     @property
     def sensitivity(self) -> int:
-        """The most by which one person changes the total, in units of the noise's lattice."""
+        """The largest change of the total by one person, in units of the noise's lattice."""
         return Neighbourhood(self.neighbours, self.max_rows_per_unit).reach(self.score, self.scale, self.shift)
 
     @property
     def threshold(self) -> float:
-        """kappa in nats: the statistic above which the decision is "null"."""
+        """The statistic above which the decision is "null", in nats."""
         return float(self._nats(self.cutoff))
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """The threshold, and of a two-sided test the second one, in nats: between them the decision is "null"."""
+        """The threshold in nats; for a two-sided test two, between which the decision is "null"."""
         ends = (self.cutoff,) if self.upper is None else (self.cutoff, self.upper)
         return tuple(float(self._nats(end)) for end in ends)
 
@@ -191,7 +219,7 @@ class PrivateTest(Design[Release]):
 
     @property
     def clamp(self) -> tuple[float, float]:
-        """The realised clamp: the least and the most that one record adds to the statistic."""
+        """The smallest and the largest amount that one record adds to the statistic, in nats."""
         if self.neighbours == "replace":
             return self.score.bounds()
         low, high = (
@@ -200,7 +228,7 @@ class PrivateTest(Design[Release]):
         return float(low), float(high)
 
     def _nats(self, total: Fraction | int) -> Fraction:
-        """The total in nats: the sum of clamped ratios, or of shifted ones where n is not public."""
+        """The total in nats: the sum of clamped ratios, or of shifted ones if n is not public."""
         if self.neighbours == "replace":
             return self.score.value((total + self.n * self.shift) / Fraction(self.scale), self.n)
         return self.score.step * total / self.scale
@@ -216,17 +244,18 @@ class PrivateTest(Design[Release]):
         return NoisyTotal(self.scale * self.score.support - self.shift, self.score.alternative_law, self.n, self.noise)
 
     def masses(self, edges: Sequence[Fraction | int]) -> tuple[Floats, ...]:
-        """Probability, under P and under Q, that the noisy total lies between neighbours among increasing edges.
+        """Probabilities, under P and under Q, that the noisy total lies between neighbouring edges, for pictures.
 
-        Of sets, under their worst laws; of a two-sided test also under the alternative that lies above. For pictures:
-        many at the price of one, with errors of 1e-4 at most.
+        For sets they are those under the worst laws; a two-sided test has a third array, for the alternative above.
 
         Args:
-            edges: totals in units of the score's lattice.
+            edges: increasing totals, in units of the score's lattice.
+
+        Guarantees: errors of at most 1e-4; the cost hardly depends on the number of edges.
         """
         upper = tuple(total.masses(edges) for total in self._uppers[:1])
         if self.scale == 1 and self.shift == 0:
-            curves = Curves(self.score.support, self.score.null_law, self.score.alternative_law, self.n, self.noise)
+            curves = Curves.of(self.score, self.n, self.noise)
             if curves.everywhere:
                 offsets = np.array([float((edge - curves.base) / curves.unit) for edge in edges])
                 first, second = curves.cdfs(np.clip(offsets, -curves.reach, curves.reach))
@@ -263,25 +292,25 @@ class PrivateTest(Design[Release]):
 
     @cached_property
     def alpha(self) -> float:
-        """Type I error, exact: probability of "alternative" under P, or the largest over a set of distributions.
+        """Type I error, exact: probability of "alternative" under P, the largest over P if that is a set.
 
-        Of a two-sided test the sum of the largest tails to both sides.
+        For a two-sided test it is the sum of the largest tails on both sides.
         """
-        error = below(self._lowest, self._cutoffs_and_chances)
-        return error if self.upper is None else error + above(self._highest, [(self.upper, 1.0)])
+        error = _below(self._lowest, self._cutoffs_and_chances)
+        return error if self.upper is None else error + _above(self._highest, [(self.upper, 1.0)])
 
     @cached_property
     def beta(self) -> float:
-        """Type II error, exact: probability of "null" under Q, or the largest over a set of distributions.
+        """Type II error, exact: probability of "null" under Q, the largest over Q if that is a set.
 
-        Of a two-sided test the probability of not coming out on the side where Q lies.
+        For a two-sided test it is the probability that the statistic is not on the side of Q.
         """
-        error = above(self._alternatives, self._cutoffs_and_chances)
-        return error if self.upper is None else max(error, below(self._uppers, [(self.upper, 1.0)]))
+        error = _above(self._alternatives, self._cutoffs_and_chances)
+        return error if self.upper is None else max(error, _below(self._uppers, [(self.upper, 1.0)]))
 
     @property
     def _cutoffs_and_chances(self) -> Cutoffs:
-        """The cutoffs with their probabilities."""
+        """The cutoff, or the two between which the coin chooses, with their probabilities."""
         if self.coin is None:
             return [(self.cutoff, 1.0)]
         return [(self.cutoff, float(1 - self.coin.share)), (self.coin.cutoff, float(self.coin.share))]
@@ -292,9 +321,9 @@ class PrivateTest(Design[Release]):
         return 1.0 - self.alpha - self.beta
 
     def power(self, law: Any) -> float:
-        """Probability of "alternative" if all records came from ``law``, exact; any distribution will do.
+        """Probability of "alternative" if all records come from ``law``, exact.
 
-        Under P that is alpha, under Q it is 1 - beta. Records that make no sense under P and Q are odd ones.
+        Under P it is alpha, under Q it is 1 - beta. Records that make no sense under P and Q count as odd records.
 
         Args:
             law: a distribution, in any form that :func:`privatest.design` takes.
@@ -306,27 +335,23 @@ class PrivateTest(Design[Release]):
         """
         support, probabilities = score_law(self.score, as_distribution(law, "law"))
         total = NoisyTotal(self.scale * support - self.shift, probabilities, self.n, self.noise)
-        return below([total], self._cutoffs_and_chances) + (0.0 if self.upper is None else total.sf(self.upper))
+        return _below([total], self._cutoffs_and_chances) + (0.0 if self.upper is None else total.sf(self.upper))
 
     @property
     def outcome(self) -> type[Release]:
         """A release."""
         return Release
 
-    def question(self) -> dict[str, Any]:
-        """The whole test but for its budget: the exact epsilon stands in the charge itself."""
-        return {"test": {name: value for name, value in self.to_dict().items() if name != "budget"}}
-
     def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
         return {"column": where["column"], "unit": where["unit"]}
 
     def check_tells(self) -> None:
-        """Refuse a private test that tells next to nothing: whose alpha + beta is above 0.95."""
+        """Refuse a private test whose alpha + beta is above 0.95: its decision would tell next to nothing."""
         if self.private:
             check_better_than_a_coin(self.alpha, self.beta, self.n)
 
     def check(self, records: Records) -> None:
-        """Type, and number where it is public; a law that cannot be computed is refused now, not after the draw."""
+        """Refuse records of a wrong type or number, and a test whose error rates cannot be computed."""
         from privatest.engines.records import check_count  # planning needs no engine
 
         records.check(self.score)
@@ -336,7 +361,7 @@ class PrivateTest(Design[Release]):
             _ = self.alpha
 
     def draw(self, records: Records, source: RandomSource) -> Draw:
-        """The noisy total, or the part of it that may leave the data."""
+        """Sum the records' scores, add noise, and keep the part that may leave the data."""
         total = self.scale * records.total(self.score)
         if self.shift:
             total -= self.shift * records.count()
@@ -344,10 +369,10 @@ class PrivateTest(Design[Release]):
         return self.draw_of(total + self.noise.draw(source), tossed=tossed)
 
     def draw_of(self, noisy: Fraction, *, tossed: bool = False) -> Draw:
-        """What may leave of a noisy total: itself, or its level, or the decision alone (see :attr:`released`).
+        """Return the part of a noisy total that may leave: itself, its level or the decision (see :attr:`released`).
 
-        Where the noise's values are further apart than the totals', the noisy total would tell the total modulo their
-        spacing, whatever epsilon. Only the level leaves then. Where a coin chose the cutoff, what it said leaves too.
+        If the noise's values are further apart than the totals, the noisy total would tell the total modulo their
+        spacing, whatever epsilon is. Then only the level leaves. If there is a coin, its result leaves too.
 
         Args:
             noisy: the noisy total, in units of the noise's lattice.
@@ -366,31 +391,12 @@ class PrivateTest(Design[Release]):
     def _decided(null: bool) -> Decision:
         return "null" if null else "alternative"
 
-    @property
-    def price(self) -> Fraction | Notion | None:
-        """What a run costs, exactly: epsilon as it was written, and never less than the noise allows; None: no price.
-
-        Where only the double of epsilon is known, and it is that of the noise's loss, the loss is what was written.
-        """
-        if self.notion is not None:
-            return self.notion
-        loss = self.noise.exact_loss(self.sensitivity)
-        if not self.private or loss is None:
-            return None
-        if self.budget is None and float(loss) == self.epsilon:
-            return loss
-        return max(loss, self._declared)
-
-    @property
-    def _declared(self) -> Fraction:
-        return self.budget if self.budget is not None else rational(self.epsilon)
-
     def release(self, draw: Any, *, simulated: bool = False) -> Release:
-        """Decision, statistic and p-value from a draw: post-processing, which costs no privacy.
+        """Compute decision, statistic and p-values from a draw: post-processing, which costs no privacy.
 
         Args:
-            draw: the noisy total, its level or the decision, as :meth:`draw_of` gives it.
-            simulated: whether a generator of the caller's drew it.
+            draw: the noisy total, its level or the decision, as :meth:`draw_of` returns it.
+            simulated: whether the caller's generator drew it.
         """
         statistic = pvalue = other = fits = None
         if not self.private or self.released == "decision":
@@ -418,11 +424,90 @@ class PrivateTest(Design[Release]):
             pvalue_alternative=other,
             fits=fits,
             released=self.released,
-            privacy=None if self.notion is None else self.notion.text,
+            privacy=self._met,
         )
 
     def _pvalues(self, most: Fraction, least: Fraction) -> tuple[float, float, Fits]:
-        return pvalues(self, most, least)
+        """The p-values under P and under Q of a noisy total in (least, most], and the hypotheses that it fits.
+
+        Tails that cannot change the result are not computed.
+        """
+        at_most: Cutoffs = [(most, 1.0)]
+        at_least: Cutoffs = [(least, 1.0)]
+        low, other = _below(self._lowest, at_most), _above(self._alternatives, at_least)
+        if self.upper is not None:
+            pvalue = min(2 * min(low, _above(self._highest, at_least)), 1.0)
+            other = max(other, _below(self._uppers, at_most))
+            return pvalue, other, FITTING[pvalue >= EXTREME, 2 * other >= EXTREME]
+        # Under one law the other tail is at least 1 minus the first.
+        fits_null = 2 * low >= EXTREME and (
+            (self._highest is self._lowest and 2 * (1 - low) >= EXTREME)
+            or 2 * _above(self._highest, at_least) >= EXTREME
+        )
+        fits_alternative = 2 * other >= EXTREME and (
+            (self._outer_alternatives is self._alternatives and 2 * (1 - other) >= EXTREME)
+            or 2 * _below(self._outer_alternatives, at_most) >= EXTREME
+        )
+        return low, other, FITTING[fits_null, fits_alternative]
+
+    def evalue(self, statistic: float | None, pvalue: float | None) -> float | None:
+        """The e-value of a release of this test with this statistic and p-value; None if it has neither."""
+        one_law = self.worst_members is None and self.upper is None and not self.score.other_null_laws
+        if statistic is None or not one_law:
+            return super().evalue(statistic, pvalue)
+        if (
+            self.released == "level"
+        ):  # a level counts from the cutoff, and a release does not say which one a coin chose
+            if self.coin is not None:
+                return super().evalue(statistic, pvalue)
+            high = self.cutoff + self.noise.spacing * round(statistic)
+            return _likelihood_ratio(self.null_total, self.alternative_total, high - self.noise.spacing, high)
+        replacing = self.neighbours == "replace"
+        nats = Fraction(statistic) - (self.n * self.score.origin if replacing else 0)
+        noisy = nats / self.score.step * self.scale - (self.shift * self.n if replacing else 0)
+        return binned_ratio(self.null_total, self.alternative_total, self.cutoff, noisy)
+
+    def privacy_loss_distribution(self) -> Any:
+        """The privacy-loss distribution of one run, by ``dp_accounting``, from the exact law of the noise."""
+        from privatest.privacy.composition import noise_distribution  # an extra
+
+        self._check_private("has no privacy-loss distribution")
+        return noise_distribution(self.noise, self.sensitivity)
+
+    def to_opendp(self) -> Any:
+        """Return the test as an ``opendp.mod.Measurement`` (extra ``opendp``), from a list of records to a document.
+
+        OpenDP counts records that come and go (the symmetric distance), so that replacing one record is a distance of
+        two. By group privacy the guarantee for one record extends to k of them: epsilon grows k times, rho k squared
+        times, and delta is summed over the steps in between.
+
+        Guarantees: its privacy map is the test's guarantee, rounded up. The records are summed and the noise is drawn
+        by this package alone, from the operating system's randomness.
+        """
+        try:
+            import opendp.prelude as dp  # an extra
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "opendp":
+                raise
+            raise MissingExtra.of("A measurement needs OpenDP.", "opendp") from None
+        self._check_private("is no measurement")
+        if self.max_rows_per_unit != 1:
+            raise InvalidInput(
+                f"max_rows_per_unit={self.max_rows_per_unit}: OpenDP's lists have no column of persons. Design a test "
+                "of one row each."
+            )
+        dp.enable_features("contrib", "honest-but-curious")
+        labels = isinstance(self.score.cells, LabelCells)
+        records = dp.atom_domain(T=str) if labels else dp.atom_domain(T=float, nan=True)
+        replacing = self.neighbours == "replace"
+        measure, guarantee = _opendp_measure(dp, self.notion)
+        return dp.m.make_user_measurement(
+            dp.vector_domain(records, size=self.n) if replacing else dp.vector_domain(records),
+            dp.symmetric_distance(),
+            measure,
+            lambda data: self.run(list(data)).to_dict(),
+            lambda distance: guarantee(-(-distance // 2) if replacing else distance),
+        )
 
     @property
     def released(self) -> str:
@@ -434,16 +519,17 @@ class PrivateTest(Design[Release]):
     def interval(
         self, release: Release, *, between: tuple[float, float] | None = None, confidence: float = 0.95
     ) -> tuple[float, float]:
-        """The parameter in which P and Q differ, from a release of this test, for nothing: an exact interval.
+        """An exact interval for the parameter in which P and Q differ, from a release of this test; it costs nothing.
 
-        Guarantees: it holds the true value with a probability of ``confidence`` at least, if the records come from a
-        member of that family with the parameter ``between`` the ends, by default far beyond P and Q. It is shortest
-        near these; :func:`privatest.estimate` makes one for a whole range.
+        The interval is shortest near P and Q; :func:`privatest.estimate` makes one for a whole range.
 
         Args:
-            release: what a run of this test gave back.
-            between: two values between which the parameter lies for sure; None: far beyond P and Q.
-            confidence: with what probability the interval holds the true value, at least.
+            release: the result of a run of this test.
+            between: two values between which the parameter lies; None: far beyond P and Q.
+            confidence: the smallest probability with which the interval holds the true value.
+
+        Guarantees: the interval holds the true value with a probability of at least ``confidence`` if the records come
+        from a member of that family with the parameter ``between`` these ends.
         """
         if self.released != "statistic":
             raise InvalidInput("Only a test that releases its statistic has an interval: design(release='statistic').")
@@ -462,7 +548,7 @@ class PrivateTest(Design[Release]):
         return inversion.interval(round(noisy) + self.noise.offset, float(numbers.probability(confidence=confidence)))
 
     def power_along(self, family: str, values: Sequence[float]) -> Floats:
-        """:meth:`power` of the members of a family along one of its parameters.
+        """:meth:`power` of several members of a family that differ in one parameter.
 
         Args:
             family: text with a question mark for the parameter, such as "normal(mean=?, sd=1)".
@@ -513,9 +599,9 @@ class PrivateTest(Design[Release]):
             Fact("null", self.null, "the null hypothesis P"),
             Fact("alternative", self.alternative, "the alternative Q"),
             Fact("test", self.name, "the kind of test"),
-            Fact("epsilon", self.epsilon, "privacy loss of one run" if self.private else "this test is NOT PRIVATE")
-            if self.notion is None
-            else Fact("privacy", str(self.notion), "what one run meets"),
+            cost_fact(self.notion, "of one run")
+            if self.private
+            else Fact("epsilon", math.inf, "this test is NOT PRIVATE"),
             Fact("n", self.n, public),
             Fact("alpha", Probability(self.alpha), f"type I error: alternative under P; {exact}"),
             Fact("beta", Probability(self.beta), f"type II error: null under Q; {exact}"),
@@ -533,7 +619,7 @@ class PrivateTest(Design[Release]):
         ]
 
     def _deciding(self) -> list[Fact]:
-        """The facts about the kind of release, where it is not the statistic, and about the public coin."""
+        """The facts about a release that is not the statistic, and about the public coin."""
         facts = []
         if self.released != "statistic":
             beside = {"level": "beside the decision: widths above the threshold, with noise", "decision": "and no more"}
@@ -547,15 +633,85 @@ class PrivateTest(Design[Release]):
         return facts
 
     def __hash__(self) -> int:
-        return hash((self.name, self.cutoff, self.epsilon, self.n, self.score.width))
+        return hash((self.name, self.cutoff, self.notion, self.n, self.score.width))
 
     def __repr__(self) -> str:
         low, high = self.clamp
         rows = f", max_rows_per_unit={self.max_rows_per_unit}" if self.max_rows_per_unit > 1 else ""
-        privacy = f"epsilon={self.epsilon:g}" if self.private else "NOT PRIVATE (epsilon=inf)"
-        privacy = privacy if self.notion is None else f"privacy={self.notion}"
+        privacy = notion_words(self.notion) if self.private else "NOT PRIVATE (epsilon=inf)"
         return (
             f"PrivateTest({self.name!r}, null={self.null}, alternative={self.alternative}, {privacy}, n={self.n}, "
             f"clamp=({low:.6g}, {high:.6g}), width={self.score.width}, noise={self.noise.describe()}, "
             f"threshold={self.threshold:.6g}, neighbours={self.neighbours!r}{rows})"
         )
+
+
+# Bins of 1/24 of a standard deviation make a likelihood hardly coarser.
+_BINS_PER_DEVIATION = 24
+# Bins with a smaller probability under P are merged. It is far above the smallest double.
+_VANISHING = 1e-250
+# Noise of so many nats has a probability below _VANISHING.
+_FAR = 600.0
+
+
+def binned_ratio(null: NoisyTotal, alternative: NoisyTotal, cutoff: Fraction, noisy: Fraction) -> float:
+    """The likelihood ratio of Q against P of the bin that holds a noisy total.
+
+    Guarantees: the mean over a total of P's law is at most 1: the bins depend on the two laws and the cutoff alone,
+    P's probability is rounded up and Q's down.
+    """
+    width = max(int(min(null.deviation, alternative.deviation) / _BINS_PER_DEVIATION), 1)
+    place = math.floor((noisy - cutoff + Fraction(1, 4)) / width)  # within a bin, whatever was rounded
+    if _vanishes(null, cutoff + (place + 1) * width):  # one bin of all these, or 0 would be divided by 0
+        end = cutoff + _last_vanishing(null, cutoff, width) * width
+        return alternative.bounded_cdf(end).lower / max(null.bounded_cdf(end).upper, 1e-300)
+    low = cutoff + place * width
+    return _likelihood_ratio(null, alternative, low, low + width)
+
+
+def _likelihood_ratio(null: NoisyTotal, alternative: NoisyTotal, low: Fraction, high: Fraction) -> float:
+    """Pr_Q[low < T <= high] / Pr_P[low < T <= high], rounded down."""
+    return _mass(alternative, low, high)[0] / max(_mass(null, low, high)[1], 1e-300)
+
+
+def _vanishes(total: NoisyTotal, end: Fraction) -> bool:
+    """Whether the probability of a noisy total up to ``end`` is too small for a ratio of doubles."""
+    return total.bounded_cdf(end).upper < _VANISHING
+
+
+@lru_cache(maxsize=64)
+def _last_vanishing(total: NoisyTotal, cutoff: Fraction, width: int) -> int:
+    """The largest k such that Pr[T <= cutoff + k width] vanishes; about 30 probabilities, whatever was drawn."""
+    sums = total.n * int(total.support[0]), total.n * int(total.support[-1])
+    # Far below all sums the probability vanishes; above the largest of them it does not.
+    low = math.floor((sums[0] - total.noise.reach(_FAR) - total.noise.plateau - cutoff) / width)
+    high = math.ceil((sums[1] - cutoff) / width) + 1
+    return first_true(lambda k: not _vanishes(total, cutoff + k * width), low, high) - 1
+
+
+def _mass(total: NoisyTotal, low: Fraction, high: Fraction) -> tuple[float, float]:
+    """Bounds on Pr[low < T <= high], from the tail that gives them a small relative error."""
+    above = total.bounded_sf(low)
+    if above.value <= 0.5:
+        far = total.bounded_sf(high)
+        return max(above.lower - far.upper, 0.0), above.upper - far.lower
+    below, near = total.bounded_cdf(high), total.bounded_cdf(low)
+    return max(below.lower - near.upper, 0.0), below.upper - near.lower
+
+
+def _opendp_measure(dp: Any, notion: Notion) -> tuple[Any, Callable[[int], Any]]:
+    """OpenDP's measure of a notion, and a function from a number of records to the guarantee in that measure."""
+    if isinstance(notion, Pure):
+        return dp.max_divergence(), lambda records: rounded_up(records * notion.loss)
+    if isinstance(notion, Approx):
+
+        def grouped(records: int) -> tuple[float, float]:
+            together = notion.grouped(records)
+            delta = 1.0 if together is None else rounded_up(together.delta)
+            return rounded_up(records * notion.loss), min(delta, 1.0)
+
+        return dp.approximate(dp.max_divergence()), grouped
+    concentrated = converted(notion, Zcdp(1))
+    if concentrated is None:
+        raise InvalidInput(f"privacy={notion} has no measure in OpenDP, which knows pure, approx and zcdp.")
+    return dp.zero_concentrated_divergence(), lambda records: rounded_up(records**2 * concentrated.exact[0])

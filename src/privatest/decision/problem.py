@@ -1,8 +1,8 @@
-"""What a test is to decide: the problem, the parts of the method that a user fixes, and the goal that it must meet.
+"""The question that a test answers: its hypotheses and privacy, the settings that a user fixes, and its goal.
 
 A :class:`Problem` holds two hypotheses, a notion of privacy and what one person can change. A :class:`Method` holds
-what a user fixed of the test, a :class:`Goal` the error rates that are wanted. All three are checked when they are
-made from what a user wrote; :class:`privatest.decision.tuning.Tuner` chooses the rest.
+the settings that a user fixed, and a :class:`Goal` the error rates to be reached. Each has a constructor ``of`` that
+parses and checks what a user wrote. :class:`privatest.decision.tuning.Tuner` chooses everything else.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from privatest.privacy.notions import REPLACE, Neighbourhood, make_neighbourhood
 
 PRIVATE_KINDS = tuple(noise.test for noise in NOISES.values() if noise.test)
 CALIBRATED = ("tight", "stair")
-"""Kinds whose threshold is chosen for their error rates; the paper's tests have the threshold 0."""
+"""Kinds whose default threshold has the best error rates. The default of the paper's tests is 0."""
 KINDS = (*(kind for kind in PRIVATE_KINDS if kind != "stair"), "llr", "sllr")
-"""Values of ``test=``. The stair is chosen by ``release="decision"``."""
+"""Values of ``test=``. ``release="decision"`` chooses the stair."""
 RELEASES = ("statistic", "decision")
-"""What a test is tuned to release: its noisy statistic and all that follows from it, or its decision."""
+"""Values of ``release=``: what a test is tuned to release, its noisy statistic or its decision."""
 ADVANTAGE = 2 / 3
-"""The advantage that the paper asks of a test."""
+"""The default goal, from the paper."""
 LARGEST_THRESHOLD = 10**30
-"""In nats; no total is as large."""
+"""Largest threshold in nats. No total is as large."""
 ChosenClamp = tuple[Number, Number]
 
 
@@ -41,7 +41,7 @@ class Problem:
 
     Attributes:
         hypotheses: the null and the alternative, parsed, with the two members that are the hardest to tell apart.
-        privacy: the notion that a run must meet.
+        privacy: the notion of privacy that a run must meet.
         around: which data sets are neighbours.
     """
 
@@ -69,28 +69,28 @@ class Problem:
 
     @property
     def null(self) -> Hypothesis:
-        """The null hypothesis: a set of distributions, of which one distribution is the smallest."""
+        """The null hypothesis, a set of one or more distributions."""
         return self.hypotheses.null
 
     @property
     def alternative(self) -> Hypothesis:
-        """The alternative hypothesis: a set of distributions."""
+        """The alternative hypothesis, a set of one or more distributions."""
         return self.hypotheses.alternative
 
     @property
     def pair(self) -> Pair:
-        """A member of each hypothesis: the two found that are the hardest to tell apart."""
+        """The two members, one of each hypothesis, that are the hardest to tell apart."""
         return self.hypotheses.pair
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """What a user fixed of a test; the rest is tuned.
+    """The settings of a test that a user fixed. Everything else is tuned.
 
     Attributes:
         test: the kind of test, one of ``KINDS``.
         clamp: "tuned", "paper" or the two ends in nats.
-        threshold: in nats; None: calibrated, or 0 for the paper's tests.
+        threshold: the threshold in nats. None: the one with the best error rates, or 0 for the paper's tests.
         release: "statistic" or "decision".
     """
 
@@ -130,16 +130,16 @@ class Method:
 
     @property
     def kind(self) -> str:
-        """The kind of test that is built: that of ``test``, or "stair" where the decision alone is released."""
+        """The kind of test that is built: ``test``, or "stair" if only the decision is released."""
         return "stair" if self.release == "decision" else self.test
 
     @property
     def private(self) -> bool:
-        """Whether this kind of test adds noise that hides a person."""
+        """Whether tests of this kind are private."""
         return self.kind in PRIVATE_KINDS
 
     def check_fits(self, problem: Problem) -> None:
-        """Refuse a problem that tests of this kind cannot answer."""
+        """Raise InvalidInput if tests of this kind cannot answer the problem."""
         around = problem.around
         if self.release == "decision" and around.kind != "replace":
             raise InvalidInput(
@@ -160,7 +160,7 @@ class Method:
             raise InvalidInput(f"test={self.test!r} is for two distributions, not for sets of them. Use test='tight'.")
 
     def check_two_sided(self, problem: Problem) -> None:
-        """Refuse the settings that a two-sided test cannot have."""
+        """Raise InvalidInput for settings that a two-sided test cannot have."""
         settings = {
             "release": (self.release, "statistic"),
             "test": (self.test, "tight"),
@@ -177,7 +177,7 @@ class Method:
 
 
 def _clamp_ends(clamp: Any) -> ChosenClamp:
-    """The two ends of a clamp that a user wrote, exactly."""
+    """Parse the two ends of a clamp, exactly."""
     try:
         a, b = [] if isinstance(clamp, str) else clamp
     except (TypeError, ValueError):
@@ -189,7 +189,7 @@ def _clamp_ends(clamp: Any) -> ChosenClamp:
 
 @dataclass(frozen=True, kw_only=True)
 class Goal:
-    """The error rates that a test must reach: either ``advantage`` is given, or both ``alpha`` and ``beta`` are."""
+    """The error rates that a test must reach: either ``advantage``, or both ``alpha`` and ``beta``."""
 
     advantage: float | None = None
     alpha: float | None = None
@@ -197,7 +197,7 @@ class Goal:
 
     @classmethod
     def of(cls, *, advantage: float | None = None, alpha: float | None = None, beta: float | None = None) -> Goal:
-        """Check what a user wrote; without any of the three, the paper's advantage of 2/3."""
+        """Check what a user wrote. The default is the paper's advantage of 2/3."""
         if alpha is None and beta is None:
             return cls(advantage=numbers.probability(advantage=ADVANTAGE if advantage is None else advantage))
         if advantage is not None:
@@ -219,13 +219,13 @@ class Goal:
         return cls(advantage=0.0) if alpha is None else cls(alpha=numbers.probability(alpha=alpha), beta=0.0)
 
     def margin(self, curves: Curves | TwoSidedCurves) -> float:
-        """How far the best cutoff exceeds the goal; negative where it misses the goal. It increases with power."""
+        """How far the best cutoff exceeds the goal; negative if it misses the goal. It increases with the power."""
         if self.alpha is None:
             return curves.best_advantage() - (self.advantage or 0.0)
         return (self.beta or 0.0) - curves.beta_at(self.alpha)
 
     def surplus(self, alpha: float, beta: float) -> float:
-        """How far a test with these error rates exceeds the goal; negative where it misses the goal."""
+        """How far a test with these error rates exceeds the goal; negative if it misses the goal."""
         if self.alpha is None:
             return 1.0 - alpha - beta - (self.advantage or 0.0)
         return min(self.alpha - alpha, (self.beta or 0.0) - beta)

@@ -10,106 +10,33 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import reduce
 from operator import or_
-from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 
 from privatest.charge import ANYBODY, Draw, Receipt, make_charge, run_charged
-from privatest.documents import (
-    check_format,
-    document_from_json,
-    fraction_from_json,
-    number_from_json,
-    reading,
-    texts_from_json,
-    wholes_from_json,
-)
-from privatest.errors import Infeasible, InvalidDocument, InvalidInput, shown
+from privatest.documents import check_format, document_from_json, fields_from_json, fields_to_json, reading
+from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.facts import Described, Fact, Probability, plain_value, short
 from privatest.numbers import Number
 from privatest.privacy import (
-    Noise,
     Notion,
     Pure,
     RandomSource,
-    as_notion,
-    noise_from_dict,
     seeded_source,
     system_source,
 )
+from privatest.privacy.composition import together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from privatest.engines import Need, Records
     from privatest.scores import Cells
-
-
-def value_to_json(value: Any) -> Any:
-    """A field's value as JSON: numbers and texts as they are, exact fractions and notions as text, tuples as lists."""
-    if isinstance(value, Fraction):
-        return str(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, tuple):
-        return [value_to_json(part) for part in value]
-    if isinstance(value, Notion):
-        return value.text
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    return fields_to_json(value) if is_dataclass(value) else value
-
-
-def value_from_json(kind: Any, value: Any, name: str) -> Any:
-    """The value that :func:`value_to_json` wrote, for a field ``name`` that is annotated with ``kind``."""
-    parts = get_args(kind)
-    if get_origin(kind) is tuple:
-        if not isinstance(value, list) or len(value) != len(parts):
-            raise InvalidDocument(f"{name}={shown(value)} must be a list of {len(parts)} values.")
-        return tuple(value_from_json(part, one, name) for part, one in zip(parts, value, strict=True))
-    if parts:  # "X | None", with a value
-        return value_from_json(next(part for part in parts if part is not NoneType), value, name)
-    if kind is str:
-        return texts_from_json({name: value}, name)[name]
-    if kind is int:
-        return wholes_from_json({name: value}, name)[name]
-    if kind in _READERS:
-        return _READERS[kind](value)
-    if hasattr(kind, "from_dict"):
-        return kind.from_dict(value)
-    if not isinstance(value, dict) or set(value) != {one.name for one in fields(kind)}:
-        names = " and ".join(one.name for one in fields(kind))
-        raise InvalidDocument(f"{name}={shown(value)} must hold {names}, and nothing else.")
-    return kind(**fields_from_json(kind, value))
-
-
-def fields_to_json(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass as JSON, by name or by ``key`` in their metadata; without those that are None."""
-    values = {one.metadata.get("key", one.name): getattr(value, one.name) for one in fields(value)}
-    return {key: value_to_json(value) for key, value in values.items() if value is not None}
-
-
-def fields_from_json(kind: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a dataclass from the document of :func:`fields_to_json`; only None may be left out."""
-    kinds, keys = get_type_hints(kind), {one: one.metadata.get("key", one.name) for one in fields(kind)}
-    return {
-        one.name: value_from_json(kinds[one.name], document[key], key)
-        for one, key in keys.items()
-        if key in document or one.default is not None
-    }
-
-
-_READERS: dict[Any, Callable[[Any], Any]] = {
-    float: lambda value: math.inf if value == "inf" else number_from_json(value),
-    Fraction: fraction_from_json,
-    Noise: noise_from_dict,
-    Notion: as_notion,
-}
 
 
 def hidden_fact(neighbours: str, *, persons: bool) -> Fact:
@@ -139,6 +66,15 @@ def check_better_than_a_coin(alpha: float, beta: float, n: int) -> None:
             "ignores the data has 1 in all, so the answer would tell next to nothing. Nothing was charged. Use more "
             "records, a larger budget of privacy, or hypotheses that are further apart."
         )
+
+
+def evalue_of_pvalue(pvalue: float) -> float:
+    """The e-value 1/(2 sqrt p) of a p-value; its integral over p from 0 to 1 is 1.
+
+    >>> evalue_of_pvalue(0.01)
+    5.0
+    """
+    return 0.5 / math.sqrt(max(pvalue, 1e-300))
 
 
 def cost_fact(notion: Notion, what: str) -> Fact:
@@ -477,7 +413,6 @@ class Design(Described, Generic[R]):
             besides: an addition to the design's own answer; None: there is none.
         """
         from privatest.decision.odd import OddShare  # start-up: most runs ask for none
-        from privatest.privacy.composition import together  # start-up: planning adds up no prices
 
         additions = [one for one in (besides, OddShare.of(self, odd_epsilon)) if one is not None]
         for name, reason in self.UNFIT.items():
@@ -527,27 +462,25 @@ class Design(Described, Generic[R]):
 
     def to_dp_event(self) -> Any:
         """One run as an event of ``dp_accounting`` (extra ``accounting``), for its accountants as made by default."""
-        # Needs an extra.
-        from privatest.privacy.composition import event_of
+        from privatest.privacy.composition import event_of  # an extra
 
         return event_of(self.privacy)
 
     def privacy_loss_distribution(self) -> Any:
-        """The privacy-loss distribution of one run, by ``dp_accounting`` (extra ``accounting``), on the safe side.
+        """The privacy-loss distribution of one run, by ``dp_accounting`` (extra ``accounting``), from its notion."""
+        from privatest.privacy.composition import loss_distribution  # an extra
 
-        From the exact law of the noise where the release is one noisy total, else from the design's notion.
-        """
-        # Needs an extra.
-        from privatest.decision.opendp import losses_of
+        self._check_private("has no privacy-loss distribution")
+        return loss_distribution(self.privacy)
 
-        return losses_of(self)
+    def _check_private(self, lack: str) -> None:
+        """Refuse a design that is not private."""
+        if self.privacy.price is None:
+            raise InvalidInput(f"A {self.KIND} that is not private (epsilon=inf) {lack}.")
 
-    def to_opendp(self) -> Any:
-        """The test as a measurement of OpenDP (extra ``opendp``): a list of records in, the release's document out."""
-        # Needs an extra.
-        from privatest.decision.opendp import make_measurement
-
-        return make_measurement(self)
+    def evalue(self, statistic: float | None, pvalue: float | None) -> float | None:  # noqa: ARG002 - of single tests
+        """The e-value of a release with this statistic and p-value; None if it has neither."""
+        return None if pvalue is None else evalue_of_pvalue(pvalue)
 
     def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
         """Where the records lie, as a request of a ledger tells one from another."""
@@ -700,12 +633,11 @@ class Release(Outcome):
     def evalue(self) -> float | None:
         """Evidence against P, from what was released: under P its mean is at most 1, so it combines with others.
 
-        See :func:`privatest.combine_evalues`. None in a release that was read from a document, which does not hold its
-        test, and where neither statistic nor p-value was told.
+        See :func:`privatest.combine_evalues`. It is None in a release that was read from a document, which does not
+        hold its test, and in a release with neither a statistic nor a p-value.
         """
-        from privatest.decision.pvalues import evalue_of  # start-up: most releases are asked for less
-
-        return None if self.design is None else evalue_of(self.design, self.statistic, self.pvalue)
+        found: float | None = None if self.design is None else self.design.evalue(self.statistic, self.pvalue)
+        return found
 
     @property
     def sentence(self) -> str:

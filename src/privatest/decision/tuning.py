@@ -1,7 +1,7 @@
-"""Tuning: the clamp that needs the fewest records by exact error rates, and the test and the sample size with it.
+"""Find the clamp that needs the fewest records by exact error rates, and the test and the sample size with it.
 
-A :class:`Profile` is the law of a pair's unclamped ratio, finely binned; :func:`tuned_clamps` compares clamps by it.
-A :class:`Tuner` tunes whatever the user left open of the tests of one problem, for any number of records.
+A :class:`Profile` is the law of a pair's unclamped ratio in fine bins; :func:`tuned_clamps` compares clamps by it.
+A :class:`Tuner` tunes everything that the user left open in the tests of one problem, for any number of records.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves, TwoSidedCurves
 from privatest.numbers import Floats, Number, first_true, rational
 from privatest.privacy import Noise, Notion, Pure, canonical_noise
-from privatest.privacy.canonical import chain_starts, decision_noise
+from privatest.privacy.chain import chain_starts, decision_noise
 from privatest.privacy.notions import REPLACE, Neighbourhood
 from privatest.progress_events import part
 from privatest.scores import Score, whole_score
@@ -45,19 +45,21 @@ from privatest.scores.score import FEW_VALUES, IntegerCells, LabelCells
 from privatest.scores.score_law import SLACK, Known, cell_law
 from privatest.theory.decomposition import paper_clamp
 
-# Steps of the lattice used while tuning; the final test has a finer one, but where values are few: it has the same.
+# Steps of the lattice while tuning. The final test has a finer lattice, except if the values are few.
 COARSE_UNITS, WIDE_UNITS = 192, 24
-# Where noise is for so many rows of a person, or so many widths wide, what a record is rounded by is nothing beside it.
+# If a person has so many rows, or the noise is so many widths wide, a coarser lattice is fine enough beside the noise.
 MANY_ROWS, MANY_WIDTHS = 16, 5_000
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Ratios in increasing order (perhaps infinite) and their probabilities under P and Q.
+    """Ratios in increasing order, perhaps infinite, and their probabilities under P and Q.
 
     Attributes:
-        parts: of sets, the parts that P and Q are members of, with what spoils them.
-        upper: of a two-sided question, the probabilities under the alternative that lies above P; Q lies below.
+        ratios: the log-likelihood ratios.
+        p, q: their probabilities under P and under Q.
+        parts: for sets, the parts of the two sets that P and Q are members of.
+        upper: for a two-sided question, the probabilities under the alternative above P; Q is the one below.
     """
 
     ratios: Floats
@@ -74,7 +76,7 @@ class Profile:
         around: Neighbourhood = REPLACE,
         start: Fraction | None = None,
     ) -> Curves | TwoSidedCurves:
-        """Error rates of the tight test, or of the stair, with this clamp, on a coarse lattice."""
+        """Error rates of the tight test with this clamp, on a coarse lattice; with a ``start``, those of a decision."""
         a, b = clamp
         low, high = max(a, float(self.ratios[0])), min(b, float(self.ratios[-1]))
         wide = notion.equivalent * MANY_WIDTHS < 1
@@ -104,17 +106,17 @@ class Profile:
 
     @cached_property
     def values(self) -> Floats:
-        """The ratios that there are, each once, whatever their last digits say."""
+        """The distinct ratios, up to rounding."""
         return np.unique(np.round(self.ratios, 12))
 
     @property
     def few(self) -> bool:
-        """Whether the test has the lattice of few values."""
+        """Whether there are few ratios, so that the test has the coarse lattice for few values."""
         return 2 < len(self.ratios) <= FEW_VALUES
 
     @cached_property
     def typical(self) -> float:
-        """A typical size of the ratio: the 70% quantile of the finite ones, P and Q together; infinite ones apart."""
+        """A typical size of the ratio: the 70% quantile of the finite ones, under P and Q together."""
         finite = np.isfinite(self.ratios)
         sizes, mass = np.abs(self.ratios[finite]), (self.p + self.q)[finite]
         order = np.argsort(sizes)
@@ -124,7 +126,7 @@ class Profile:
         return float(sizes[order][np.searchsorted(below, 0.7 * below[-1])]) or 1.0
 
     def centre(self, clamp: tuple[float, float]) -> float:
-        """The middle between the means of the clamped ratio: about the threshold for one record."""
+        """The midpoint of the two means of the clamped ratio, which is about the threshold for one record."""
         values = np.clip(self.ratios, *clamp)
         return float(np.sum((self.p + self.q) * values)) / 2
 
@@ -142,10 +144,11 @@ def _worst(part: Leaf | None, law: Floats, side: Side) -> Floats:
 
 
 def profile_of(pair: Pair, between: Distribution | None = None) -> Profile:
-    """The profile of a pair: its atoms, or the cells between the landmarks of a continuous pair.
+    """The profile of a pair, from its atoms or from the cells between the landmarks of a continuous pair.
 
     Args:
-        between: of a two-sided question the null, the pair being the alternatives above and below.
+        pair: the pair of P and Q.
+        between: for a two-sided question, the null; the pair then holds the alternatives above and below.
     """
     if isinstance(pair, DiscretePair):
         ratios, p, q = pair.ratios, pair.p, pair.q
@@ -167,7 +170,7 @@ def profile_of(pair: Pair, between: Distribution | None = None) -> Profile:
     return Profile(ratios, p, q) if between is None else Profile(ratios, middle, q, upper=upper)
 
 
-# Candidate ends of the clamp, in units of the ratio's typical size; 0 stands for "hardly anything".
+# Candidate ends of the clamp, in units of the ratio's typical size.
 _GRID = (0.05, 0.4, 1.0, 2.0, 4.0, 8.0, 32.0)
 _FIRST_STEP, _LAST_STEP, _MOST_STARTS, _MOST_TRIALS, _NEXT_BEST = 1.6, 1.03, 14, 160, 6
 Clamp = tuple[float, float]
@@ -182,12 +185,18 @@ def tuned_clamps(
     around: Neighbourhood = REPLACE,
     chains: Sequence[Fraction | None] = (None,),
 ) -> tuple[Clamp, ...]:
-    """(a, b) of the largest margin at n records, and the next best; ``extra`` clamps (the paper's) compete too.
+    """The clamp (a, b) with the largest margin at n records, and for few values the next best clamps.
 
-    Of three values all lattice points of the middle one are tried, which is every clamp there is. Else a grid over both
-    ends, then a pattern search from the best two of it: error rates are smooth in the ends but can have two peaks, one
-    for counting rare records and one for using them all (the paper's three-point example). Few values make steps of
-    what is smooth, and the best for n records need not be the best for one more: so there are next best ones.
+    For three values every place of the middle one on the lattice is tried, which covers all clamps. Otherwise both ends
+    are searched on a grid, then by a pattern search from the best two points of the grid: error rates are smooth in the
+    ends but can have two peaks, one for counting rare records and one for using all of them (the paper's three-point
+    example). For few values the error rates are not smooth, and the best clamp for n records need not be the best one
+    for n + 1. So the next best clamps are returned as well.
+
+    Args:
+        profile, notion, n, goal, around: the question, for n records.
+        extra: further clamps to try, such as the paper's.
+        chains: the starts of a decision's chain to choose from; None for the tight test.
     """
     least, most = float(profile.ratios[0]), float(profile.ratios[-1])
     values = profile.values
@@ -220,7 +229,7 @@ def tuned_clamps(
 
 
 def _ladder(low: float, middle: float, high: float) -> list[Clamp]:
-    """A clamp for each place that the middle one of three values can have on the lattice between the other two."""
+    """A clamp for each place of the middle one of three values on the lattice between the other two."""
     found = []
     for step in range(FEW_UNITS + 1):
         below, above = step / FEW_UNITS, 1 - step / FEW_UNITS
@@ -231,13 +240,13 @@ def _ladder(low: float, middle: float, high: float) -> list[Clamp]:
 
 
 def _counts(profile: Profile) -> list[Clamp]:
-    """Of few values the clamps between neighbours: they count the records on one side."""
+    """For few values, the clamps between neighbouring values: they count the records on one side."""
     ends = np.clip(profile.values, -1e3, 1e3).tolist() if profile.few else []  # finite ones
     return [(a, b) for a, b in pairwise(ends) if a < b]
 
 
 def rough_clamp(profile: Profile, notion: Notion, n: int, around: Neighbourhood = REPLACE) -> Clamp:
-    """About the best (a, b), by the means and variances of the noisy total alone: error rates are not computed."""
+    """About the best clamp, by the means and variances of the noisy total, without computing error rates."""
     tried: dict[Clamp, float] = {}
     spread = _noise_variance(notion)
 
@@ -251,7 +260,7 @@ def rough_clamp(profile: Profile, notion: Notion, n: int, around: Neighbourhood 
 
 
 def _ranked(profile: Profile, notion: Notion, n: int, around: Neighbourhood) -> list[tuple[float, float, float]]:
-    """(deflection, a, b) of the clamps of the grid, the most promising first."""
+    """(deflection, a, b) for all clamps of the grid, the largest deflection first."""
     least, most = float(profile.ratios[0]), float(profile.ratios[-1])
     size, spread = profile.typical, _noise_variance(notion)
     lows = sorted({max(-g * size, least) for g in _GRID})
@@ -260,7 +269,7 @@ def _ranked(profile: Profile, notion: Notion, n: int, around: Neighbourhood) -> 
 
 
 def _deflection(profile: Profile, clamp: Clamp, spread: float, n: int, around: Neighbourhood) -> float:
-    """Gap of the means over the standard deviation of the noisy total: a quick guide to where to look."""
+    """Difference of the means over the standard deviation of the noisy total, by which clamps are ranked."""
     gap, null, alternative = profile.moments(clamp)
     low, high = max(clamp[0], float(profile.ratios[0])), min(clamp[1], float(profile.ratios[-1]))
     width = around.extent(low, high, profile.centre(clamp))
@@ -268,7 +277,7 @@ def _deflection(profile: Profile, clamp: Clamp, spread: float, n: int, around: N
 
 
 def _noise_variance(notion: Notion) -> float:
-    """Of the canonical noise for a width of 1, without a lattice."""
+    """Variance of the canonical noise for a width of 1, without a lattice."""
     if isinstance(notion, Pure):
         return 1 / (2 * math.sinh(min(notion.epsilon, 40) / 2)) ** 2 + 1 / 12
     units = 1 << 10
@@ -276,9 +285,10 @@ def _noise_variance(notion: Notion) -> float:
 
 
 def _climb(margin: Callable[[Clamp], float], start: Clamp, tried: dict[Clamp, float]) -> Clamp:
-    """Pattern search: multiply either end, or both, by the step; shrink the step when nothing helps.
+    """Find the clamp of the largest margin by a pattern search from a start.
 
-    What is multiplied is the distance from 0, or from the middle of a clamp that 0 does not lie in.
+    Each step multiplies the distance of one end, or of both, from 0 (from the middle of a clamp that does not contain
+    0). If no step increases the margin, the step is made smaller.
     """
     here, step = start, _FIRST_STEP
     zero = 0.0 if start[0] <= 0 <= start[1] else (start[0] + start[1]) / 2
@@ -297,10 +307,10 @@ def _climb(margin: Callable[[Clamp], float], start: Clamp, tried: dict[Clamp, fl
 
 
 def tuning_size(n: int) -> int:
-    """The n for which the clamp of a test on n records is tuned: n itself, or a nearby number of a sparse grid.
+    """The number of records for which the clamp of a test on n records is tuned: n, or a nearby number of a grid.
 
-    The best clamp hardly moves with n. With the same clamp for all n within 3% the advantage is as smooth in n as the
-    data allow, and the search for a sample size tunes once or twice.
+    The best clamp hardly depends on n. If all n within 3% share a clamp, the advantage is smooth in n, and the search
+    for a sample size tunes only once or twice.
 
     >>> [tuning_size(n) for n in (1, 64, 115, 1000, 10**6)]
     [1, 64, 114, 995, 989724]
@@ -310,25 +320,25 @@ def tuning_size(n: int) -> int:
     return round(2 ** (round(math.log2(n) * 24) / 24))
 
 
-# Sample sizes beyond this are not searched for.
+# The largest sample size that is searched for.
 MOST_RECORDS = 10**13
-# Between fewer numbers of records than this the search starts at the upper end, without a guess.
+# If fewer numbers of records than this are possible, the search starts at the upper end, without a guess.
 FEW_NUMBERS = 4
-# Scores with fewer values than this make power a sawtooth in n; so many further numbers of records are then checked.
+# For scores with fewer values than FEW_SCORES power is a sawtooth in n, and further numbers of records are checked.
 FEW_SCORES = 64
 LEAST_AHEAD, MOST_AHEAD = 32, 400
-# Teeth of the sawtooth that are checked.
+# Number of teeth of the sawtooth that are checked.
 TEETH = 2
 
 
 class Tuner:
     """Finds the clamp, the sample size and the test for a problem, a method and a goal.
 
-    It remembers every clamp, score and law that it has computed. Use :meth:`of`, which keeps the last few tuners.
+    It remembers every clamp, score and law that it has computed. :meth:`of` remembers the last few tuners.
 
     Attributes:
         problem: the hypotheses, the notion of privacy, and the neighbouring data sets.
-        method: what the user fixed of the test.
+        method: the settings of the test that the user fixed.
         goal: the error rates that the test must reach.
     """
 
@@ -341,12 +351,12 @@ class Tuner:
         relative: Tuner | None = None,
         clamps: Mapping[int, Clamp] | None = None,
     ) -> None:
-        """Make a tuner that has computed nothing yet.
+        """Make a tuner.
 
         Args:
             problem, method, goal: see the class.
-            relative: a tuner for the same hypotheses and scores, whose results are used.
-            clamps: clamps to be used, by the :func:`tuning_size` of the numbers of records.
+            relative: a tuner for the same hypotheses and scores, whose results this one shares.
+            clamps: clamps to use, by the :func:`tuning_size` of the numbers of records.
         """
         self.problem, self.method, self.goal = problem, method, goal
         self._relative = relative
@@ -362,7 +372,7 @@ class Tuner:
 
     @classmethod
     def of(cls, problem: Problem, method: Method, goal: Goal) -> Tuner:
-        """The tuner of a problem; one that was made before is used again. Refuses a method that does not fit."""
+        """Return the tuner of a problem, from a cache. Raises InvalidInput for a method that does not fit."""
         method.check_fits(problem)
         tuner = _known_tuner(problem, method, goal)
         if tuner.sides is not None and tuner.sides.above:
@@ -371,7 +381,7 @@ class Tuner:
 
     @cached_property
     def sides(self) -> Sides | None:
-        """On which side of the null the parts of the alternative lie; None for two distributions."""
+        """The parts of the alternative by their side of the null; None for two distributions."""
         if self._relative is not None:
             return self._relative.sides
         hypotheses = self.problem.hypotheses
@@ -394,20 +404,20 @@ class Tuner:
 
     @property
     def _calibrated(self) -> bool:
-        """Whether the threshold is chosen for the error rates."""
+        """Whether the threshold is the one with the best error rates."""
         method = self.method
         return method.threshold is None and (method.kind in CALIBRATED or self.goal.alpha is not None)
 
     def _with(
         self, *, problem: Problem | None = None, clamps: Mapping[int, Clamp] | None = None, **fixed: Any
     ) -> Tuner:
-        """A relative with another notion of privacy or neighbours, or with other parts of the method fixed."""
+        """A tuner for another notion of privacy or other neighbours, or with other settings of the method."""
         method = replace(self.method, **fixed) if fixed else self.method
         return Tuner(problem or self.problem, method, self.goal, relative=self, clamps=clamps)
 
     @cached_property
     def statistic_tuner(self) -> Tuner:
-        """The tuner of tests that release their statistic, where this one's tests release their decision alone."""
+        """The tuner for tests that release their statistic, if this one is for tests that release a decision."""
         relative, method = self._relative, replace(self.method, release="statistic")
         if relative is not None and (relative.problem, relative.method) == (self.problem, method):
             return relative
@@ -427,12 +437,12 @@ class Tuner:
         return self._with(problem=problem, clamp=clamp or self.method.clamp)
 
     def rivals(self, n: int) -> Iterator[Tuner]:
-        """Tuners of tests that are as private and release no more; the better of these tests may be used instead.
+        """Tuners of other tests with the same privacy, one of which may be slightly better.
 
-        With a tuned clamp they use the paper's clamp and the next best ones; for a decision they also use the tests
-        that release their statistic. The clamp is tuned on a coarse lattice or for a nearby n, and a chain starts from
-        one of few values, so each of the rivals can be a trace better. Every smaller class of tests must be listed
-        here: then a larger class never does worse.
+        If the clamp is tuned, their clamps are the paper's and the next best ones; for a decision there are also the
+        tests that release their statistic. A rival can be better because the clamp is tuned on a coarse lattice or for
+        a nearby n, and a chain starts from one of few values. Every smaller class of tests must be a rival, so that a
+        larger class is never worse.
         """
         if self.method.clamp == "tuned" and self.method.kind in CALIBRATED:
             clamps: list[str | ChosenClamp] = ["paper", *self.clamps_for(n)[1:]]
@@ -451,7 +461,7 @@ class Tuner:
         return best._own_test(n)
 
     def _own_test(self, n: int) -> PrivateTest:
-        """This tuner's test on n records. The last one is kept."""
+        """This tuner's test on n records. The last test is remembered."""
         if self._last_test is None or self._last_test.n != n:
             self._last_test = self._make_test(n)
         return self._last_test
@@ -485,7 +495,7 @@ class Tuner:
 
     @cached_property
     def _paper_clamp(self) -> ChosenClamp:
-        """The clamp of the decomposition."""
+        """The clamp of the paper's decomposition."""
         return paper_clamp(self.pair, self.problem.privacy.equivalent)
 
     def clamp_for(self, n: int) -> ChosenClamp:
@@ -493,7 +503,7 @@ class Tuner:
         return self.clamps_for(n)[0]
 
     def clamps_for(self, n: int) -> Sequence[ChosenClamp]:
-        """The clamp of the test on n records and, where it is tuned, the next best ones."""
+        """The clamp of the test on n records and, if it is tuned, the next best clamps."""
         if not isinstance(self.method.clamp, str):
             return (self.method.clamp,)
         if self.method.clamp == "paper":
@@ -516,11 +526,11 @@ class Tuner:
 
     @property
     def _chain_starts(self) -> Sequence[Fraction | None]:
-        """The starts of a decision's chain to choose from; None where the statistic is released."""
+        """The starts of a decision's chain to choose from; a single None if the statistic is released."""
         return chain_starts(self.problem.privacy) if self.method.kind == "stair" else (None,)
 
     def start_for(self, n: int) -> Fraction | None:
-        """The start of the decision's chain that is best for n records, under the laws of the pair."""
+        """The best start of the decision's chain for n records, under the laws of the pair."""
         starts = self._chain_starts
         if len(starts) == 1:
             return starts[0]
@@ -536,7 +546,7 @@ class Tuner:
 
     def _margin(self, score: Score, noise: Noise, n: int) -> float:
         """How far the best cutoff exceeds the goal under the first laws of the score."""
-        return self.goal.margin(Curves(score.support, score.null_law, score.alternative_law, n, noise))
+        return self.goal.margin(Curves.of(score, n, noise))
 
     def score_for(self, n: int) -> Score:
         """The score of the test on n records, with the worst laws of sets."""
@@ -578,13 +588,13 @@ class Tuner:
     def margin(self, n: int) -> float:
         """How far the best test on n records, of this tuner and its rivals, exceeds the goal.
 
-        The rivals are computed only where this tuner's own test misses the goal.
+        The rivals are computed only if this tuner's own test misses the goal.
         """
         own = self.own_margin(n)
         return own if own >= 0 else max([own, *(rival.own_margin(n) for rival in self.rivals(n))])
 
     def own_margin(self, n: int) -> float:
-        """How far this tuner's own test on n records exceeds the goal, exactly; negative where it misses the goal."""
+        """How far this tuner's own test on n records exceeds the goal, exactly; negative if it misses the goal."""
         score = self.score_for(n)
         if not self._has_curves(score):
             test = self._own_test(n)
@@ -592,7 +602,7 @@ class Tuner:
         return self._margin(score, self._noise(score, self.clamp_for(n), self.start_for(n)), n)
 
     def _has_curves(self, score: Score) -> bool:
-        """Whether the error rates at the best cutoff are those of one law under P and one under Q."""
+        """Whether one law under P and one under Q determine the error rates at the best cutoff."""
         one_law = len(score.null_laws) + len(score.alternative_laws) == 2 and not score.upper_laws
         coin = self.method.kind != "stair" or self.sides is None  # a stair for sets has no coin
         return one_law and coin and self._calibrated and self.method.private and self.problem.around.kind == "replace"
@@ -601,8 +611,8 @@ class Tuner:
         """The smallest n such that the tests on n records, and on any larger number of records, meet the goal.
 
         Args:
-            between: two numbers of records: with fewer than the first the goal is known to be missed, with the second
-                it is known to be met.
+            between: two numbers of records. The goal is known to be missed with fewer than the first, and to be met
+                with the second.
         """
         if self._sample_size is None:
             self._refuse_hopeless()
@@ -643,7 +653,7 @@ class Tuner:
             fixed = self.with_clamp_for(crossing)
             score = fixed.score_for(crossing)
             counts = range(crossing + 1, crossing + _ahead(score, crossing) + 1)
-            # A clamp tuned for each n does at least as well as the one tuned for the crossing.
+            # A clamp tuned for each n is at least as good as the one tuned for the crossing.
             doubtful = [n for n in counts if not fixed._surely_meets(n, score) and fixed.margin(n) < 0]
             dips = [n for n in doubtful if self.margin(n) < 0]
             if not dips:
@@ -651,16 +661,16 @@ class Tuner:
             crossing = dips[-1] + 1
 
     def _surely_meets(self, n: int, score: Score) -> bool:
-        """Whether n records surely meet the goal, by the worst laws of sets for a nearby number of records.
+        """Whether n records certainly meet the goal, by the worst laws of sets for a nearby number of records.
 
-        The worst laws of n records add at most the slack of both sets to the errors under these laws.
+        The errors under the worst laws for n records exceed those under these laws by at most the slack of both sets.
         """
         if self.sides is None or not self._has_curves(score):
             return False
         return self._margin(score, self._noise(score, self.clamp_for(n), None), n) >= 2 * SLACK
 
     def _guess(self) -> int:
-        """A number of records near the sample size, by a normal approximation and by tuning on the coarse profile."""
+        """A number of records near the sample size, from a normal approximation and the coarse profile."""
         kind, profile, privacy, around = self.method.kind, self.profile, self.problem.privacy, self.problem.around
         if kind == "llr":
             return self._guess_without_privacy()
@@ -676,7 +686,7 @@ class Tuner:
         n = min(_crossing(reaches, n, rough=True), MOST_RECORDS)
         if kind != "stair":
             return n
-        # A stair can need far fewer records. One tuned clamp shows where; each number that is tried would be tuned.
+        # A stair can need far fewer records. One tuned clamp shows how many, without tuning for each number tried.
         a, b = self.clamp_for(n)
         return min(_crossing(partial(reaches, clamp=(float(a), float(b)), starts=self._chain_starts), n), MOST_RECORDS)
 
@@ -693,9 +703,9 @@ class Tuner:
         return min(max(round(sum(quantiles) ** 2 / rate), 1), MOST_RECORDS)
 
     def _refuse_hopeless(self) -> None:
-        """Refuse a fixed threshold at which one error tends to 1/2 or 1.
+        """Raise Infeasible for a fixed threshold at which one of the errors tends to 1/2 or 1.
 
-        The total must drift up under P and down under Q.
+        For both errors to vanish, the total must drift up under P and down under Q.
         """
         if self._calibrated:
             return
@@ -709,15 +719,16 @@ class Tuner:
         side, mean = ("null", null) if null <= 1e-12 * size else ("alternative", alternative)
         raise Infeasible(
             f"test={self.method.kind!r} with threshold {float(self.method.threshold or 0):g} never reaches {self.goal} "
-            f"for good: one record adds {mean:.3g} on average under the {side}, so however large n is, that side's "
-            "error stays at 1/2 or more. Use test='tight', whose threshold is calibrated, or give another threshold."
+            f"for good: one record adds {mean:.3g} on average under the {side}, so that this side's error stays at 1/2 "
+            "or more for every n. Use test='tight', whose threshold is calibrated, or another threshold."
         )
 
 
 def _ahead(score: Score, n: int) -> int:
-    """How many numbers of records above n to check for dips of the power.
+    """Number of sample sizes above n that are checked for dips of the power.
 
-    Many values smooth the sawtooth away. With few, a tooth is as long as it takes the rarest value to occur once.
+    With many scores the power has no sawtooth. With few, the length of a tooth is the number of records in which the
+    rarest score occurs once on average.
     """
     if len(score.support) >= FEW_SCORES:
         return 3
@@ -727,19 +738,19 @@ def _ahead(score: Score, n: int) -> int:
 
 @lru_cache(maxsize=32)
 def _known_tuner(problem: Problem, method: Method, goal: Goal) -> Tuner:
-    """The tuner of these values; the last few are kept, with everything they have computed."""
+    """The tuner of these values. The last few are cached, with everything that they have computed."""
     statistic = replace(method, release="statistic")
     relative = _known_tuner(problem, statistic, goal) if method.release == "decision" else None
     return Tuner(problem, method, goal, relative=relative)
 
 
 def _crossing(reaches: Callable[[int], bool], guess: int, *, rough: bool = False) -> int:
-    """An n near the guess that reaches a goal, while n - 1 does not; ``MOST_RECORDS`` + 1 if none up to that does.
+    """An n near the guess that reaches a goal while n - 1 does not; ``MOST_RECORDS`` + 1 if no n up to it does.
 
     Args:
         reaches: whether a number of records, at least 1, reaches the goal.
-        guess: where the search begins; its first steps are half a per cent of this.
-        rough: stop after these steps.
+        guess: where the search begins; its first steps are half a per cent of this number.
+        rough: whether to stop after these steps.
     """
     step = max(guess // 200, 1)
     if reaches(guess):

@@ -1,7 +1,8 @@
 """The worst laws of a score over sets of distributions: error rates computed with them hold for every member.
 
-:func:`sides_of` finds on which side of the null each part of the alternative lies, :func:`worst_score` the laws that
-are the worst for one test, :func:`envelope_score` laws that bound every member whatever the test.
+:func:`sides_of` finds on which side of the null each part of the alternative lies. :func:`worst_score` finds the worst
+laws for one test, :func:`settled_case` those that are the worst for every test, and :func:`envelope_score` laws that
+bound every member for every mechanism.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from privatest.scores.score_law import (
     worst_member,
 )
 
-# The worst laws move the cutoff, and another cutoff may have other worst members. Most searches settle in two rounds.
+# The worst laws change the cutoff, and another cutoff may have other worst members. Most searches end in two rounds.
 ROUNDS = 3
-# Ratios are clipped to this many nats to see on which side of the null an alternative lies.
+# Ratios are clipped to this many nats to find out on which side of the null an alternative lies.
 CLIP = 1.0
 FEW_SCORES, MOST_TOTALS = 64, 2**16
-"""Of more scores a transform of the whole law of their total is taken, on a lattice of so many values at most."""
+"""For more scores than the first number, laws are compared by transforms, on at most the second number of totals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +47,10 @@ class Sides:
     """The parts of an alternative, by the side of the null on which they lie.
 
     Attributes:
-        pair: the two distributions whose ratio is the score: null and alternative or, where the question is two-sided,
+        pair: the two distributions whose ratio is the score: null and alternative or, if the question is two-sided,
             the nearest alternatives on either side.
-        below: parts that score lower than the null: all of them, where the question is one-sided.
-        above: parts that score higher.
+        below: parts that score lower than the null; all parts, if the question is one-sided.
+        above: parts that score higher than the null.
         null: the member of the null that is nearest to an alternative.
     """
 
@@ -60,7 +61,7 @@ class Sides:
 
 
 def sides_of(question: Hypotheses) -> Sides:
-    """On which side of the null each part of the alternative lies, by the ratio of the two nearest members."""
+    """Sort the parts of the alternative by their side of the null, by the ratio of the two nearest members."""
     score = clamped_score(question.pair, (-CLIP, CLIP))
 
     def mean(member: Distribution) -> float:
@@ -99,7 +100,7 @@ class WorstCase:
     Attributes:
         score: the score with the worst laws that were found.
         members: the worst member of the null and of the alternative, described.
-        cutoffs: the test's cutoffs for these laws; None where the search for both did not settle.
+        cutoffs: the test's cutoffs for these laws; None if the search for both did not converge.
     """
 
     score: Score
@@ -120,11 +121,11 @@ def worst_score(
 
     Args:
         question: null and alternative.
-        sides: see :func:`sides_of`.
-        score: a score that was made for the pair of the sides.
-        noise, n: of the test.
-        cutoffs_of: returns the test's cutoffs for a score with certain laws.
-        known: laws of this score by side and part, which are kept from one n to the next.
+        sides: the result of :func:`sides_of`.
+        score: a score for the pair of the sides.
+        noise, n: the test's noise and number of records.
+        cutoffs_of: returns the test's cutoffs for a score with given laws.
+        known: a cache of laws of this score by side and part, which serves several n.
     """
     support = every_score(score)
     nulls = question.null.leaves()
@@ -160,9 +161,9 @@ def worst_score(
 
 
 def settled_case(question: Hypotheses, sides: Sides, score: Score) -> WorstCase | None:
-    """The worst case where one member of each set is the worst for every n, noise and cutoff; else None.
+    """The worst case if one member of each set is the worst for every n, noise and cutoff; else None.
 
-    A question about such sets costs what the question about these two members costs.
+    A question about such sets is as quick as the question about these two members.
     """
     if sides.above:
         return None
@@ -176,12 +177,10 @@ def settled_case(question: Hypotheses, sides: Sides, score: Score) -> WorstCase 
 
 
 def envelope_score(question: Hypotheses, score: Score) -> Score:
-    """The score with one law for each set: no member of the null scores lower, none of the alternative higher.
+    """The score with one law for each set: no member of the null scores lower, and none of the alternative higher.
 
-    Its outer laws bound the members on the other side.
-
-    Mechanisms whose guarantees are monotone in every record's score need these laws: they have no single cutoff, at
-    which a member could be the worst.
+    Its outer laws bound the members on the other side. Mechanisms whose guarantees are monotone in every record's score
+    need these laws, because they have no single cutoff for which one member could be the worst.
     """
     support = every_score(score)
     heights = (support - support[0]) / max(int(support[-1] - support[0]), 1)
@@ -209,14 +208,14 @@ def envelope_score(question: Hypotheses, score: Score) -> Score:
     if not bounded.mean(bounded.null_law) > bounded.mean(bounded.alternative_law):
         raise NothingToTest(
             f"Some members of null {question.null.describe()} score as members of alternative "
-            f"{question.alternative.describe()} do, so a change between the two cannot be promised to be seen. Use "
-            "narrower sets."
+            f"{question.alternative.describe()} do, so that a change between the two may go unnoticed. Use narrower "
+            "sets."
         )
     return bounded
 
 
 def _no_error(_: Floats) -> float:
-    """The error of laws whose bound need not be tight: the set is then bounded as a whole."""
+    """An error of 0, for laws whose bound need not be tight: the set is then bounded as a whole."""
     return 0.0
 
 
@@ -240,13 +239,13 @@ def _with_nearest_laws(score: Score, question: Hypotheses, sides: Sides) -> Scor
 def _worst_of_leaves(
     score: Score, leaves: Sequence[Leaf], side: Side, error: Callable[[Floats], float], known: Sequence[Known]
 ) -> list[Worst]:
-    """The worst laws of all parts of a set, those of the largest error first."""
+    """The worst laws of all parts of a set, by decreasing error."""
     entries = (worst_laws(score, leaf, side, error, laws) for leaf, laws in zip(leaves, known, strict=True))
     return sorted(itertools.chain.from_iterable(entries), key=lambda entry: -entry.error)
 
 
 def _error(support: Integers, n: int, noise: Noise, cutoff: Fraction, *, upper: bool) -> Callable[[Floats], float]:
-    """A function from a law to the probability of a noisy total up to the cutoff; beyond it, if it is the upper one."""
+    """A function from a law to the probability of a noisy total up to the cutoff; with ``upper``, beyond it."""
     low = int(support[0])
     if len(support) > FEW_SCORES and n * FEW_SCORES <= MOST_TOTALS:
         return _quick_error(support - low, n, noise, cutoff - n * low, upper=upper)
@@ -264,11 +263,11 @@ def _error(support: Integers, n: int, noise: Noise, cutoff: Fraction, *, upper: 
 
 
 def _quick_error(scores: Integers, n: int, noise: Noise, cutoff: Fraction, *, upper: bool) -> Callable[[Floats], float]:
-    """:func:`_error`, nearly, of scores that start at 0: which of two laws is worse, not what is stated of the worst.
+    """About what :func:`_error` returns, for scores that start at 0: to find the worse of two laws.
 
-    It is the mean of the noise's cdf at ``cutoff - S``. By Parseval's theorem that is a sum over frequencies, whose
-    part of the noise is the same for every law. Where n scores have many totals the mass of each score is shared by
-    its neighbours on a coarser lattice, which leaves every mean, and which of two laws is the lower, as they are.
+    It is the mean of the noise's cdf at ``cutoff - S``. By Parseval's theorem it is a sum over frequencies, in which
+    the noise's factors are the same for every law. If n scores have too many totals, the mass of each score is shared
+    between its neighbours on a coarser lattice, which changes neither means nor the order of laws.
     """
     step = -(-n * int(scores[-1]) // MOST_TOTALS)
     below, part = np.divmod(scores, step)

@@ -22,6 +22,7 @@ from privatest.laws.fourier import QUICK_RADIUS, convolution, doubling_panels, l
 from privatest.laws.total import NoisyTotal
 from privatest.numbers import Floats, Integers, clipped, first_true, row_dots
 from privatest.privacy import Noise, Tulap
+from privatest.scores import Score
 
 _Spectrum = tuple[Floats, list[tuple[Floats, Floats]]]
 """Nodes, and real and imaginary parts of the weighted transform of each law."""
@@ -58,12 +59,19 @@ class Curves:
     n: int
     noise: Noise
 
+    @classmethod
+    def of(cls, score: Score, n: int, noise: Noise, null_law: Floats | None = None) -> Curves:
+        """The curves of a score under its first law of each hypothesis, or under another law of the null."""
+        null = score.null_law if null_law is None else null_law
+        return cls(score.support, null, score.alternative_law, n, noise)
+
     @cached_property
     def _without_infinite(self) -> tuple[Curves, tuple[float, float], tuple[float, float]] | None:
-        """The curves of the scores of finite ratios; and for P and for Q, the probability that all ratios are finite
-        and the probability of the other event where it counts in the cdf. None if all scores are of finite ratios.
+        """The curves given that all ratios are finite, and for P and for Q two probabilities: that all ratios are
+        finite, and that a ratio is infinite and so small that the total is below every cutoff.
 
-        A record of infinite ratio outweighs all others, and P and Q have infinite ratios of opposite signs only.
+        It is None if all scores are of finite ratios. A record of infinite ratio outweighs all others, and the
+        infinite ratios under P and under Q have opposite signs.
         """
         inner = np.abs(self.support) < _INFINITE
         if inner.all() or not inner.any():
@@ -144,7 +152,7 @@ class Curves:
 
     @cached_property
     def _apart(self) -> bool:
-        """Whether halfway between the two laws both errors are below 1e-16."""
+        """Whether both errors are below 1e-16 at the cutoff halfway between the means."""
         _, _, steps, noise = self._lattice
         null, alternative = self._means
         spread = max(self._variances)
@@ -195,13 +203,8 @@ class Curves:
 
     @cached_property
     def _smooth(self) -> bool:
-        """Whether the integral is used: it has no other peaks than the one at 0, or the noise suppresses them."""
+        """Whether the integral is used: its integrand has one peak, at 0, or the noise suppresses the others."""
         return self._nodes is not None
-
-    @property
-    def _near(self) -> float:
-        """The largest offset that :meth:`best_offset` examines."""
-        return min(1.2 * self._core + 4, self.reach)
 
     @cached_property
     def _spectrum(self) -> _Spectrum:
@@ -240,7 +243,7 @@ class Curves:
 
     @property
     def everywhere(self) -> bool:
-        """Whether :meth:`cdfs` is right at all offsets, not only at those where the largest advantage may lie."""
+        """Whether :meth:`cdfs` holds at all offsets, not only at those where the largest advantage may lie."""
         return self._finite._smooth
 
     @cached_property
@@ -338,7 +341,7 @@ class Curves:
 
     @property
     def _is_quickly_tabulated(self) -> bool:
-        """Whether a table of all offsets is there already, or takes no longer than a search for the best one."""
+        """Whether a table of all offsets exists, or takes no longer than a search for the best offset."""
         if self._smooth:
             return False
         short = max(self.n * self._lattice[2][-1], self._core) < _SMALL_SUM

@@ -625,6 +625,17 @@ class NoisyTotal:
         scores = (low + spacing * steps).astype(np.int64)
         return NoisyTotal(scores[kept], law[kept], self.n, self.noise), self.n * math.fsum(law[~kept])
 
+    @property
+    def mean(self) -> float:
+        """Mean of the sum of scores."""
+        return self.n * float(self.law @ self.support)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noisy total."""
+        spread = float(self.law @ (self.support - self.mean / self.n) ** 2)
+        return math.sqrt(self.n * spread + self.noise.variance)
+
     def sum_law(self) -> tuple[Integers, Floats]:
         """Values of the sum of scores, without noise, and their probabilities; all but 1e-18 of them."""
         low, spacing, steps, _ = self._atoms

@@ -21,17 +21,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from privatest import numbers
-from privatest.errors import InvalidDocument, shown
+from privatest.documents import reading, value_from_json
 from privatest.privacy.adaptive import AdaptiveLevel as AdaptiveLevel
 from privatest.privacy.adaptive import adaptive_level as adaptive_level
 from privatest.privacy.canonical import Gaussian as Gaussian
-from privatest.privacy.canonical import Stair as Stair
 from privatest.privacy.canonical import TruncatedTulap as TruncatedTulap
 from privatest.privacy.canonical import Tulap as Tulap
 from privatest.privacy.canonical import Uniform as Uniform
 from privatest.privacy.canonical import canonical_noise as canonical_noise
 from privatest.privacy.chain import Chain as Chain
+from privatest.privacy.chain import Stair as Stair
 from privatest.privacy.noise import Laplace as Laplace
 from privatest.privacy.noise import Logistic as Logistic
 from privatest.privacy.noise import Noise as Noise
@@ -63,11 +62,6 @@ def noise_from_dict(document: Mapping[str, object]) -> Noise:
     >>> noise_from_dict({"kind": "laplace", "scale": "5/2"})
     Laplace(scale=Fraction(5, 2))
     """
-    if not isinstance(document, Mapping):
-        raise InvalidDocument(f"A noise document must be an object, not {type(document).__name__}.")
-    kind = document.get("kind")
-    if not isinstance(kind, str) or kind not in NOISES:
-        listed = ", ".join(repr(known) for known in NOISES)
-        close = numbers.suggestion(str(kind), NOISES)
-        raise InvalidDocument(f"Noise kind={shown(kind)} must be one of {listed}.{close}")
-    return NOISES[kind].from_dict(document)
+    with reading("the noise"):
+        noise: Noise = value_from_json(Noise, document, "noise")
+        return noise

@@ -1,8 +1,8 @@
-r"""One data set, used again: the level of a test that was chosen after looking at earlier private answers.
+r"""The level of a test that was chosen after looking at earlier private answers about the same data.
 
-A test that was chosen by looking at the records it runs on is no test: its type I error may be 1. If only private
-answers about them were seen, they can have influenced the choice only so much, and a smaller level makes up for it. Two
-bounds say how much smaller. Both are about n independent records, one of which is replaced.
+A test that is chosen by looking at the records it runs on may have a type I error of 1. If only private answers about
+the records were seen, their influence on the choice is limited, and a smaller level makes up for it. Two bounds say how
+much smaller. Both hold for n independent records of which one is replaced.
 
 - **Max-information** (Dwork et al. 2015; Rogers et al. 2016): answers that are pure(epsilon) together make no event
   more likely than
@@ -13,11 +13,11 @@ bounds say how much smaller. Both are about n independent records, one of which 
   error alpha.
 
 - **Mutual information** (Bun and Steinke 2016): if the laws of the answers on neighbours have a divergence of Kullback
-  and Leibler of at most eta, records and answers share at most eta n nats (the chain rule, record by record), and an
-  event of probability p on fresh records has at most a probability q with kl(q, p) <= eta n (data processing). It needs
-  no more than ``kl(eta)``, which follows from pure, gdp, zcdp and renyi. For pure, the first bound is the stronger one.
+  and Leibler of at most eta, the mutual information of records and answers is at most eta n nats (the chain rule,
+  record by record), and an event of probability p on fresh records has a probability of at most q with
+  kl(q, p) <= eta n (data processing). This bound holds under ``kl(eta)``, which follows from gdp, zcdp and renyi.
 
-For (epsilon, delta) and for total variation no bound with stated constants is known here: they are refused.
+For (epsilon, delta) and for total variation no bound with stated constants is known here, so they are refused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from privatest.privacy.divergences import golden_peak, kullback
 from privatest.privacy.notions import Kl, Notion, Pure, converted, make_notion
 
 VACUOUS = 1000
-"""A level that is smaller than alpha by more than this factor is of no use."""
+"""A level that is smaller than alpha by more than this factor is useless."""
 
 
 @dataclass(frozen=True)

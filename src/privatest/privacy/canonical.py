@@ -5,23 +5,13 @@ Canonical noise has :math:`F(x + width) = h(F(x))` for the h of its notion (Awan
 - ``Tulap`` is canonical for ``pure``: no epsilon-DP test on two points decides better.
 - ``TruncatedTulap`` is canonical for ``approx``: it is Tulap noise with bounded support.
 - ``Uniform`` is canonical for ``tv`` and ``Gaussian`` for ``gdp``; ``zcdp``, ``renyi`` and ``kl`` use it too.
-- ``Stair`` is for a decision alone. It releases a level of the total and never the noisy total itself.
-
-Every epsilon-DP test is a mixture of tests that add a two-sided geometric number G to an integer which one record moves
-by at most 1. Such an integer is the level of the total, the number of whole widths by which it exceeds a cutoff:
-
-.. math:: T = \lceil (S - \kappa)/w \rceil + G, \qquad S + wG > \kappa \iff T \ge 1.
-
-So a decision has the error rates of the noise wG, the stair. Only T may leave, because S + wG tells S modulo w. Tulap
-noise is the average of the stairs over all cutoffs.
 
 A Gaussian is an exact normal number rounded to the lattice, of which as many digits are drawn as rounding needs. What
 is released is post-processing of an exact Gaussian, hence exactly mu-GDP; a discrete Gaussian is not. Reference: Karney
 2016, "Sampling exactly from the normal distribution", algorithm N. Arguments: proof.md.
 
-:func:`canonical_noise` is what the tight test adds, :func:`decision_noise` what a decision alone needs,
-:func:`counts_noise` what many counts need, and :func:`loss_range` the privacy loss that a notion allows the exponential
-mechanism.
+:func:`canonical_noise` is what the tight test adds, :func:`counts_noise` what many counts need, and :func:`loss_range`
+the privacy loss that a notion allows the exponential mechanism.
 """
 
 from __future__ import annotations
@@ -30,7 +20,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +29,10 @@ from privatest import numbers
 from privatest.errors import InvalidInput, shown
 from privatest.numbers import Floats, exp_bounds, first_true, rational, root, square_root
 from privatest.privacy import randomness as coins
-from privatest.privacy.chain import Chain
 from privatest.privacy.divergences import from_logit, golden_maximum, normal
 from privatest.privacy.noise import (
     Noise,
+    WholeWidths,
     positive_within_double,
     two_sided_characteristic,
     uniform_characteristic,
@@ -56,79 +46,7 @@ _BITS = 128
 
 
 @dataclass(frozen=True)
-class _WholeWidths(Noise):
-    """Base of ``Tulap`` and ``Stair``, both of which add a two-sided geometric number of whole widths."""
-
-    epsilon: Fraction
-    width: int
-
-    @classmethod
-    def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:  # noqa: ARG003 - independent of the step
-        return cls(epsilon, math.ceil(width))
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive_within_double(epsilon=self.epsilon))
-        object.__setattr__(self, "width", numbers.positive_integer(width=self.width))
-
-    @property
-    def plateau(self) -> int:
-        return self.width
-
-    def coarser(self, spacing: int) -> Self | None:
-        return None if self.width % spacing else type(self)(self.epsilon, self.width // spacing)
-
-    @property
-    def decay_rate(self) -> float:
-        return float(self.epsilon / self.width)
-
-    def _exact_loss(self, shift: int) -> Fraction:
-        """Return one epsilon for each width, or part of a width, by which the total moves."""
-        return self.epsilon * -(-shift // self.width)
-
-
-@dataclass(frozen=True)
-class Stair(_WholeWidths):
-    r"""N = width G, G a two-sided geometric: Pr[G = g] = tanh(epsilon/2) e^(-epsilon abs(g)).
-
-    Guarantees: the level of S + N, counted in widths from any public cutoff, is epsilon-DP if S moves by at most
-    ``width``. S + N itself is not private: ``spacing`` says so, and tests release the level only.
-    Reference: Awan and Slavkovic 2018 (their F is the average of these decisions over all cutoffs).
-
-    >>> Stair(Fraction(1, 2), 3).privacy_loss(3), Stair(Fraction(1, 2), 3).spacing
-    (0.5, 3)
-    """
-
-    kind: ClassVar[str] = "stair"
-    test: ClassVar[str] = "stair"
-
-    @property
-    def spacing(self) -> int:
-        return self.width
-
-    @property
-    def variance(self) -> float:
-        epsilon = float(self.epsilon)
-        return self.width**2 * 2 * math.exp(-epsilon) / math.expm1(-epsilon) ** 2
-
-    def draw_doubled(self, source: RandomSource) -> int:
-        p, q = self.epsilon.numerator, self.epsilon.denominator
-        return 2 * self.width * coins.two_sided_geometric(p, q, source)
-
-    def _log_pmf(self, v: Floats) -> Floats:
-        epsilon, g = float(self.epsilon), v / self.width
-        return np.where(g == np.floor(g), math.log(math.tanh(epsilon / 2)) - epsilon * np.abs(g), -np.inf)
-
-    def _log_lower(self, v: Floats) -> Floats:
-        # Pr[G <= -m] = b^m/(1+b) for m >= 0.
-        epsilon = float(self.epsilon)
-        return epsilon * whole_quotient(v, self.width) - math.log1p(math.exp(-epsilon))
-
-    def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
-        return two_sided_characteristic(float(self.epsilon), self.width * t)
-
-
-@dataclass(frozen=True)
-class Tulap(_WholeWidths):
+class Tulap(WholeWidths):
     r"""N = width G + U: a two-sided geometric spread evenly over blocks of ``width`` lattice values.
 
     .. math:: \Pr[G = g] = \tanh(\epsilon/2)\, e^{-\epsilon |g|}, \qquad
@@ -666,28 +584,6 @@ def canonical_noise(notion: Notion, width: int | Fraction, *, whole: bool = Fals
         rho = notion.exact[-1] / (notion.order if isinstance(notion, Renyi) else 1)
         return Gaussian(square_root(2 * rho, up=False), width)
     raise InvalidInput(f"{notion} has no noise: it is not private.")
-
-
-def decision_noise(notion: Notion, width: int | Fraction, start: Fraction | None = None) -> Noise:
-    """The noise of the best decision under a notion: the stair for ``pure``, else the notion's chain from a start.
-
-    Args:
-        notion: the notion that the decision meets.
-        width: the largest difference between the totals of neighbours, in lattice steps.
-        start: Pr["null"] at level 0; the first of :func:`chain_starts` if None.
-
-    >>> decision_noise(Pure(Fraction(1)), 3)
-    Stair(epsilon=Fraction(1, 1), width=3)
-    """
-    if isinstance(notion, Pure):
-        return Stair(notion.loss, math.ceil(width))
-    return Chain(notion, math.ceil(width), chain_starts(notion)[0] if start is None else start)
-
-
-def chain_starts(notion: Notion) -> list[Fraction]:
-    """The starts worth trying: 1/2 is reached halfway between two levels, or at a level. One is enough for pure."""
-    low = Fraction(round(notion.balanced[0] * (1 << 60)), 1 << 60)
-    return [low] if isinstance(notion, Pure) else [low, Fraction(1, 2)]
 
 
 def counts_noise(notion: Notion, around: Neighbourhood) -> Noise:

@@ -1,7 +1,7 @@
-r"""The chain of a notion: the best decision it allows, in doubles and drawn exactly.
+r"""The best decisions that a notion allows: its chains, in doubles and drawn exactly, and the stair for ``pure``.
 
-A decision that gains all it may from each record runs along a chain g(k + 1) = h(g(k)), g(k) the probability of "null"
-when k records speak for it. No decision does better, so that chains are also what bounds are computed from.
+A decision that changes as much with each record as the notion allows follows a chain g(k + 1) = h(g(k)), where g(k) is
+the probability of "null" if k records speak for it. No decision does better, so bounds are computed from chains too.
 
 **In doubles.** All chains together are one distribution function F with
 
@@ -10,6 +10,15 @@ when k records speak for it. No decision does better, so that chains are also wh
 the law of the canonical noise (Awan and Vadhan 2023): a chain is F at t, t + 1, t + 2, ... A finite :class:`Ladder` has
 a few rungs to each record, numbered by whole numbers; rung 0 is where h is balanced. Where h is made of straight lines,
 the rungs are the kinks of F, and between two rungs every chain is linear in its start.
+
+**The stair.** Every epsilon-DP test is a mixture of tests that add a two-sided geometric number G to an integer which
+one record moves by at most 1. Such an integer is the level of the total, the number of whole widths by which it exceeds
+a cutoff:
+
+.. math:: T = \lceil (S - \kappa)/w \rceil + G, \qquad S + wG > \kappa \iff T \ge 1.
+
+So a decision has the error rates of the noise wG, which is :class:`Stair`. Only T may leave, because S + wG tells S
+modulo w. Tulap noise is the average of the stairs over all cutoffs.
 
 **Drawn exactly.** The noise :class:`Chain` makes a decision that looks at the level of a total, which one record moves
 by one at most. Here g has values on a grid of 2^-192, each rounded down from what is proven to be at most h of the one
@@ -23,22 +32,23 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest import numbers
-from privatest.errors import InvalidDocument, InvalidInput, MissingExtra, shown
+from privatest.errors import InvalidInput, MissingExtra, shown
 from privatest.numbers import Floats, Integers, clipped, exp_below
+from privatest.privacy import randomness as coins
 from privatest.privacy.divergences import Odds, quantile
-from privatest.privacy.noise import Noise, whole_quotient
-from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, as_notion, is_straight
+from privatest.privacy.noise import Noise, WholeWidths, two_sided_characteristic, whole_quotient
+from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, is_straight
 from privatest.privacy.randomness import RandomSource
 
 SMALLEST = 1e-18
@@ -53,8 +63,8 @@ class Ladder:
 
     Attributes:
         notion: the notion whose h the chains follow.
-        starts: F at rungs 0, ..., ``fine``, with the complements: from p to 1 - p, where h(p) = 1 - p.
-        rests: 1 - F at rungs 0, 1, 2, ..., each with a small relative error; beyond them it is 0.
+        starts: F and 1 - F at rungs 0, ..., ``fine``: from p to 1 - p, where h(p) = 1 - p.
+        rests: 1 - F at rungs 0, 1, 2, ..., each with a small relative error; beyond the last rung it is 0.
     """
 
     notion: Notion
@@ -72,7 +82,7 @@ class Ladder:
         return -(-len(self.rests) // self.fine)
 
     def above(self, rungs: Integers) -> Floats:
-        """1 - F at each rung, negative rungs included: the lower half mirrors the upper one."""
+        """1 - F at each rung. At negative rungs F mirrors its values at positive ones."""
         up = clipped(rungs, 0, len(self.rests))
         down = clipped(self.fine - rungs, 0, len(self.rests))
         ended = np.append(self.rests, 0.0)
@@ -122,7 +132,7 @@ def chain(notion: Notion, p: float, rest: float) -> list[float]:
 
 
 def _kinks(notion: Notion) -> list[float]:
-    """The starts whose chain, or whose mirror's chain, meets 1 - h(0), from where on h is 1; in increasing order."""
+    """The starts from which the chain or its mirror image reaches 1 - h(0), where h becomes 1, in increasing order."""
     low, high = notion.balanced
     left, taken = notion.step(0.0, 1.0)[::-1]  # 1 - h(0) and h(0)
     starts = set()
@@ -139,13 +149,54 @@ def _kinks(notion: Notion) -> list[float]:
 
 BITS = 192
 ONE = 1 << BITS
-# Where less than 2^-100 is left on either side the chain ends: equal probabilities meet every notion.
+# The chain ends where a probability or its complement is below 2^-100: equal probabilities meet every notion.
 TAIL = 1 << (BITS - 100)
 MOST_LEVELS = 20_000
-# A double guesses h; 1 - h is then enlarged by these relative amounts, one after the other, until a proof succeeds.
+# 1 - h is computed in doubles and enlarged by these relative amounts, one after the other, until a proof succeeds.
 SLACKS = (4e-13, 1e-11, 1e-9, 1e-7, 1e-5)
-# The level that a draw beyond the last level returns: the decision is then the same at every level.
+# The level of a draw beyond the last level, for which the decision is the same at every level.
 BEYOND = 1 << 80
+
+
+@dataclass(frozen=True)
+class Stair(WholeWidths):
+    r"""N = width G, G a two-sided geometric: Pr[G = g] = tanh(epsilon/2) e^(-epsilon abs(g)).
+
+    Guarantees: the level of S + N, counted in widths from any public cutoff, is epsilon-DP if S moves by at most
+    ``width``. S + N itself is not private: ``spacing`` says so, and tests release the level only.
+    Reference: Awan and Slavkovic 2018 (their F is the average of these decisions over all cutoffs).
+
+    >>> Stair(Fraction(1, 2), 3).privacy_loss(3), Stair(Fraction(1, 2), 3).spacing
+    (0.5, 3)
+    """
+
+    kind: ClassVar[str] = "stair"
+    test: ClassVar[str] = "stair"
+
+    @property
+    def spacing(self) -> int:
+        return self.width
+
+    @property
+    def variance(self) -> float:
+        epsilon = float(self.epsilon)
+        return self.width**2 * 2 * math.exp(-epsilon) / math.expm1(-epsilon) ** 2
+
+    def draw_doubled(self, source: RandomSource) -> int:
+        p, q = self.epsilon.numerator, self.epsilon.denominator
+        return 2 * self.width * coins.two_sided_geometric(p, q, source)
+
+    def _log_pmf(self, v: Floats) -> Floats:
+        epsilon, g = float(self.epsilon), v / self.width
+        return np.where(g == np.floor(g), math.log(math.tanh(epsilon / 2)) - epsilon * np.abs(g), -np.inf)
+
+    def _log_lower(self, v: Floats) -> Floats:
+        # Pr[G <= -m] = b^m/(1+b) for m >= 0.
+        epsilon = float(self.epsilon)
+        return epsilon * whole_quotient(v, self.width) - math.log1p(math.exp(-epsilon))
+
+    def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
+        return two_sided_characteristic(float(self.epsilon), self.width * t)
 
 
 @dataclass(frozen=True)
@@ -194,7 +245,7 @@ class Chain(Noise):
 
     @property
     def decision_only(self) -> bool:
-        """Whether nothing but the decision may leave. Else the total's level plus G may leave, too."""
+        """Whether only the decision may leave. Otherwise the total's level plus G may leave, too."""
         return not levels_leave(self.notion, self.heights)
 
     @property
@@ -288,26 +339,30 @@ class Chain(Noise):
         return np.asarray(np.exp(1j * np.multiply.outer(t, self.width * values)) @ masses)
 
     def guarantee(self, shift: int) -> Notion | None:
-        """What the decision meets."""
+        """The notion that the decision meets."""
         return self.notion if 0 < abs(shift) <= self.width else None
 
-    def to_dict(self) -> dict[str, object]:
-        """The noise as plain values: kind, notion, width and start."""
-        start = f"{self.start.numerator}/{self.start.denominator}"
-        return {"kind": self.kind, "notion": self.notion.text, "width": self.width, "start": start}
 
-    @classmethod
-    def from_dict(cls, document: Mapping[str, object]) -> Self:
-        """Read what :meth:`to_dict` wrote; anything else is refused."""
-        if set(document) != {"kind", "notion", "width", "start"}:
-            raise InvalidDocument("A noise of kind 'chain' has a notion, a width and a start, and nothing else.")
-        notion, width, start = (document[name] for name in ("notion", "width", "start"))
-        if not isinstance(notion, str) or not isinstance(start, str) or type(width) is not int or len(start) > 200:
-            raise InvalidDocument("A noise of kind 'chain' has a notion and a start as texts and a whole width.")
-        try:
-            return cls(as_notion(notion), width, Fraction(start))
-        except (InvalidInput, ValueError, ZeroDivisionError) as error:
-            raise InvalidDocument(f"A noise of kind 'chain' cannot be read: {error}") from None
+def decision_noise(notion: Notion, width: int | Fraction, start: Fraction | None = None) -> Noise:
+    """The noise of the best decision under a notion: the stair for ``pure``, else the notion's chain from a start.
+
+    Args:
+        notion: the notion that the decision meets.
+        width: the largest difference between the totals of neighbours, in lattice steps.
+        start: Pr["null"] at level 0; the first of :func:`chain_starts` if None.
+
+    >>> decision_noise(Pure(Fraction(1)), 3)
+    Stair(epsilon=Fraction(1, 1), width=3)
+    """
+    if isinstance(notion, Pure):
+        return Stair(notion.loss, math.ceil(width))
+    return Chain(notion, math.ceil(width), chain_starts(notion)[0] if start is None else start)
+
+
+def chain_starts(notion: Notion) -> list[Fraction]:
+    """The starts to choose from. The chain has the value 1/2 halfway between two levels, or at a level."""
+    low = Fraction(round(notion.balanced[0] * (1 << 60)), 1 << 60)
+    return [low] if isinstance(notion, Pure) else [low, Fraction(1, 2)]
 
 
 @lru_cache(maxsize=64)
@@ -354,7 +409,7 @@ def _upwards(notion: Notion, start: int) -> list[int]:
 
 
 def _following(notion: Notion, height: int) -> int:
-    """A height that is proven to be at most 2^192 h at this one, and nearly the largest."""
+    """Nearly the largest height that is proven to be at most 2^192 h at this height."""
     if isinstance(notion, Tv):
         return min(height + math.floor(Fraction(notion.eta) * ONE), ONE)
     if isinstance(notion, Pure | Approx):
@@ -404,7 +459,7 @@ def levels_leave(notion: Notion, heights: tuple[int, ...]) -> bool:
 
 
 def _arb() -> Any:
-    """The library of rigorous real numbers, set to a precision far beyond the grid's."""
+    """The library of rigorous real numbers, with a precision far beyond the grid's."""
     try:
         import flint  # an extra
     except ImportError:
@@ -459,9 +514,9 @@ def proven(notion: Notion, low: int, high: int) -> bool:
 def _concentrated(flint: Any, rho: Any, p: Any, u: Any, q: Any, v: Any) -> bool:
     r"""Whether :math:`\varphi(s) = \rho s (s + 1) - \log E e^{s \log(P/Q)} \ge 0` for all s = a - 1 > 0.
 
-    On an interval it is at least its tangent at the middle, less what the enclosed second derivative can bend it. On
-    the first interval, at whose left end s = 0 it is 0, it must rise. Beyond the largest log-ratio over rho no order
-    matters.
+    On an interval it is at least its tangent at the middle minus the largest effect of the second derivative, which is
+    enclosed. On the first interval, which starts at s = 0 where it is 0, it must rise. Orders beyond the largest
+    log-ratio over rho need no check.
     """
     first, second = (p / q).log(), (u / v).log()
     gap, odds = second - first, (u / p).log()

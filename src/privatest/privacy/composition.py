@@ -40,8 +40,8 @@ import numpy as np
 
 from privatest.errors import InvalidInput, MissingExtra
 from privatest.numbers import Floats, rounded_up, square_root
-from privatest.privacy.canonical import Stair, Tulap
-from privatest.privacy.chain import ONE, Chain
+from privatest.privacy.canonical import Tulap
+from privatest.privacy.chain import ONE, Chain, Stair
 from privatest.privacy.noise import Noise
 from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Tv, Zcdp, converted, with_last
 
@@ -68,7 +68,7 @@ def of_weight(kind: Notion, amount: Fraction, *, up: bool = True) -> Notion:
 
 
 def together(price: Fraction | Notion, epsilon: Fraction | int) -> Fraction | Notion:
-    """What an answer at ``price`` and another one at a pure epsilon cost together, in the notion of ``price``.
+    """The price of an answer at ``price`` together with another one at a pure epsilon, in the notion of ``price``.
 
     >>> together(Fraction(1, 2), Fraction(1, 4)), together(Zcdp(0.5), Fraction(1)), together(Approx(1, 1e-6), 1)
     (Fraction(3, 4), zcdp(1), approx(2, 1e-06))
@@ -156,7 +156,7 @@ def _basic_composition(counts: Counts, delta: Fraction) -> float:
 
 
 def _concentrated(counts: Counts, delta: Fraction) -> float:
-    """Everything as ``zcdp``, whose rho adds up, converted to (epsilon, delta)."""
+    """An epsilon from all answers as ``zcdp``, whose rho adds up, converted to (epsilon, delta)."""
     if not delta or (delta >= LEAST_DELTA and all(notion.tradeoff for notion in counts)):  # the losses say more
         return math.inf
     rho = Fraction(0)
@@ -175,7 +175,7 @@ def _epsilon_of(notion: Notion, delta: Fraction) -> float:
 
 
 def _convolved(counts: Counts, delta: Fraction) -> float:
-    """The losses of the dominating pairs, added up as independent numbers."""
+    """An epsilon from the sum of the losses of the dominating pairs, as independent random numbers."""
     if delta < LEAST_DELTA:
         return math.inf
     # Notions that bound divergences are added up first, by kind and order, and then converted.

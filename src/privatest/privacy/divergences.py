@@ -1,7 +1,7 @@
-"""Divergences of two coins, accurate where the coins are nearly the same or nearly certain; and where they are largest.
+"""Divergences of two coins, also of coins that are nearly the same or nearly certain, and maxima of functions.
 
 A coin is given by both of its probabilities, each with a small relative error: (p, u) and (q, v), p + u = q + v = 1.
-Notions that bound divergences are made of these (``notions.py``).
+Notions that bound divergences are computed from these functions (``notions.py``).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def normal(z: float) -> Odds:
 
 
 def log_normal(z: float) -> float:
+    """log Phi(z), accurate in the lower tail."""
     from scipy.special import log_ndtr  # start-up: planning a pure test needs no scipy
 
     return float(log_ndtr(z))

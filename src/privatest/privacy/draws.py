@@ -29,6 +29,8 @@ Words = npt.NDArray[np.uint64]
 
 _WORD = 64
 _WORDS_A_CALL = 256
+# Fewer uniform integers than this are drawn one by one.
+_FEW = 256
 # The largest reach of a table: beyond it, at an epsilon of 0.0007, draws are made one by one.
 _LARGEST_REACH = 1 << 16
 # From _MANY on, Gaussian draws use a table of k < _ROWS and cells of x, one for each value of its first _CELL digits.
@@ -149,7 +151,9 @@ def draw_rows(source: RandomSource, table: Integers, most: int) -> Integers:
     # Invariant: the places so far hold a uniform choice in uniform order, the others the remaining entries.
     for place in range(most):
         left = table.shape[1] - place
-        other = place + _below(left, len(table), source)
+        few = len(table) < _FEW
+        drawn = [source.below(left) for _ in lines] if few else _below(left, len(table), source)
+        other = place + np.asarray(drawn, dtype=np.int64)
         shuffled[lines, place], shuffled[lines, other] = shuffled[lines, other], shuffled[lines, place]
     return shuffled[:, :most]
 
@@ -267,8 +271,7 @@ def _table(epsilon: Fraction) -> Words:
     bits = _WORD + guard
     b_low, b_high = exp_bounds(epsilon.numerator, epsilon.denominator, bits)
     low, high = (1 << 2 * bits) // ((1 << bits) + b_high), -(-(1 << 2 * bits) // ((1 << bits) + b_low))
-    below: list[int] = []
-    above: list[int] = []
+    below, above = list[int](), list[int]()
     # Invariant: low and high are 2^bits times bounds on Pr[G <= -m] = b^m/(1+b) = Pr[G > m - 1].
     for m in range(reach + 2):
         for floors, g, ends in ((below, -m, (low, high)), (above, m - 1, ((1 << bits) - high, (1 << bits) - low))):

@@ -1,19 +1,17 @@
-"""Noise: a symmetric law on the integers or on the half integers, drawn exactly; and the simplest of them.
+"""Noise: the base class of all noises, and the noises of the paper's tests.
 
-``Laplace`` decides as the continuous Laplace noise of ncLLR does, ``Logistic`` as the sigmoid coin of scLLR does;
-``Uniform`` is canonical for total variation, and ``NoNoise`` is none at all. Draws are exact rationals. Everything else
-here (probabilities, characteristic function, variance) is double precision: it describes the noise and never touches a
-draw.
+A noise is a symmetric law on the integers or on the half integers. ``Laplace`` decides as the continuous Laplace noise
+of ncLLR does, ``Logistic`` as the sigmoid coin of scLLR does, and ``NoNoise`` is always 0. Draws are exact rationals.
+Everything else (probabilities, characteristic function, variance) is in double precision: it describes the noise and
+has no influence on a draw.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import operator
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -22,15 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest import numbers
-from privatest.documents import reading
-from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.documents import fields_to_json
+from privatest.errors import InvalidInput
 from privatest.numbers import Floats, Number
 from privatest.privacy import randomness as coins
 from privatest.privacy.notions import Notion, Pure
 from privatest.privacy.randomness import RandomSource, system_source
-
-# Bounded: no document may ask for integers of unbounded size.
-_RATIONAL = re.compile(r"([1-9][0-9]{0,999})/([1-9][0-9]{0,999})")
 
 
 @dataclass(frozen=True)
@@ -71,15 +66,15 @@ class Noise(ABC):
 
     @property
     def spacing(self) -> int:
-        """The distance between values. If it is more than 1, a noisy total would tell the total modulo this number.
+        """The distance between values. If it is more than 1, only the :meth:`level` may leave.
 
-        Then only the :meth:`level` may leave.
+        A noisy total would tell the total modulo this number.
         """
         return 1
 
     @property
     def decision_only(self) -> bool:
-        """Whether nothing but the decision, whether a total exceeds a cutoff, may leave."""
+        """Whether only the decision may leave, which says whether a total exceeds a cutoff."""
         return False
 
     @property
@@ -112,7 +107,7 @@ class Noise(ABC):
         return Pure(loss) if loss else None
 
     def scattered(self, rows: int) -> Notion | None:
-        """The notion that counts meet together, each with this noise, where ``rows`` rows move one count each by one.
+        """The notion that counts meet together if each has this noise and ``rows`` rows move one count each by one.
 
         The rows may move the same count or different ones.
         """
@@ -125,7 +120,7 @@ class Noise(ABC):
         return shift == 0 or (met is not None and met.implies(notion))
 
     def hides(self, shift: int) -> bool:
-        """Whether totals ``shift`` apart are hidden as well as this noise hides any."""
+        """Whether this noise hides totals ``shift`` apart at the price that it was made for."""
         return shift == 0 or self.guarantee(shift) is not None
 
     def reach(self, nats: float) -> float:
@@ -133,24 +128,17 @@ class Noise(ABC):
         return nats / self.decay_rate if math.isfinite(self.decay_rate) else 0.0
 
     def transform_reach(self, nats: float) -> float:  # noqa: ARG002 - only the Gaussian's falls so fast
-        """The frequency from which up to half a turn the characteristic function is below e^-nats, or infinity."""
+        """The frequency from which on, up to half a turn, the characteristic function is below e^-nats, or infinity."""
         return math.inf
 
     @property
     def rough(self) -> tuple[float, float]:
-        """The deviation of a normal and the scale of a Laplace number whose sum has about this law: a first guess."""
+        """The deviation of a normal and the scale of a Laplace number whose sum has about this law."""
         return math.sqrt(self.variance), 0.0
 
     def beyond(self, probability: float) -> int:
-        """The least whole number, at least 0, that the noise exceeds with at most this probability."""
-        least, most = -1, 1
-        # Invariant: the noise exceeds `least` too often (or that is -1), and, once the first loop is over, `most` not.
-        while float(self.sf(most)) > probability:
-            least, most = most, 2 * most
-        while most - least > 1:
-            middle = (least + most) // 2
-            least, most = (least, middle) if float(self.sf(middle)) <= probability else (middle, most)
-        return most
+        """The smallest whole number, at least 0, that the noise exceeds with at most this probability."""
+        return numbers.first_true(lambda value: float(self.sf(value)) <= probability, 0)
 
     def window(self, nats: float) -> int:
         """A whole number beyond which the values on either side have a probability of about e^-nats or less."""
@@ -277,32 +265,9 @@ class Noise(ABC):
             raise InvalidInput(f"shift={shift!r} must be an integer: totals move by whole steps.") from None
         return self._exact_loss(steps)
 
-    def to_dict(self) -> dict[str, object]:
-        """Kind and parameters as plain values, rationals as "p/q". ``noise_from_dict`` reads them back exactly."""
-        document: dict[str, object] = {"kind": self.kind}
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, Fraction):
-                value = f"{value.numerator}/{value.denominator}"
-            document[field.name] = value
-        return document
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, object]) -> Self:
-        """Read what ``to_dict`` of this class wrote. A field that is missing, or one more, is refused."""
-        fields = {field.name: field.type for field in dataclasses.fields(cls)}
-        for name in document:
-            if name != "kind" and name not in fields:
-                raise InvalidDocument(f"Unknown field {name!r} in a noise of kind {cls.kind!r}: remove it.")
-        for name in fields:
-            if name not in document:
-                raise InvalidDocument(f"Field {name!r} is missing from a noise of kind {cls.kind!r}.")
-        arguments: dict[str, Any] = {
-            name: _integer(name, document[name]) if type_name == "int" else _rational(name, document[name])
-            for name, type_name in fields.items()
-        }
-        with reading(f"a noise of kind {cls.kind!r}"):
-            return cls(**arguments)
+    def to_dict(self) -> dict[str, Any]:
+        """Kind and parameters as plain values, ready for JSON. ``noise_from_dict`` reads them back exactly."""
+        return fields_to_json(self)
 
     def _floor(self, x: Floats) -> Floats:
         """The largest lattice value <= x. Every step is exact or rounds without crossing a lattice value."""
@@ -344,20 +309,6 @@ def _scalar(array: NDArray[Any]) -> NDArray[Any]:
     return result
 
 
-def _integer(name: str, value: object) -> int:
-    if type(value) is not int:
-        raise InvalidDocument(f"Noise {name}={shown(value)} must be an integer.")
-    return value
-
-
-def _rational(name: str, value: object) -> Fraction:
-    match = _RATIONAL.fullmatch(value) if isinstance(value, str) else None
-    fraction = Fraction(int(match[1]), int(match[2])) if match else None
-    if fraction is None or f"{fraction.numerator}/{fraction.denominator}" != value:
-        raise InvalidDocument(f'Noise {name}={shown(value)} must be a positive "p/q" in lowest terms, such as "1/2".')
-    return fraction
-
-
 def positive_within_double(**arguments: Number) -> Fraction:
     """The one named argument, as an exact positive rational that a double can hold."""
     value = numbers.positive("", **arguments)
@@ -386,6 +337,37 @@ class HalfIntegerNoise(Noise):
 
     def _exact_loss(self, shift: int) -> Fraction:
         return shift / self.scale
+
+
+@dataclass(frozen=True)
+class WholeWidths(Noise):
+    """Base of ``Tulap`` and ``Stair``, both of which add a two-sided geometric number of whole widths."""
+
+    epsilon: Fraction
+    width: int
+
+    @classmethod
+    def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:  # noqa: ARG003 - independent of the step
+        return cls(epsilon, math.ceil(width))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive_within_double(epsilon=self.epsilon))
+        object.__setattr__(self, "width", numbers.positive_integer(width=self.width))
+
+    @property
+    def plateau(self) -> int:
+        return self.width
+
+    def coarser(self, spacing: int) -> Self | None:
+        return None if self.width % spacing else type(self)(self.epsilon, self.width // spacing)
+
+    @property
+    def decay_rate(self) -> float:
+        return float(self.epsilon / self.width)
+
+    def _exact_loss(self, shift: int) -> Fraction:
+        """Return one epsilon for each width, or part of a width, by which the total moves."""
+        return self.epsilon * -(-shift // self.width)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-r"""Notions of stability: which data sets are neighbours, and how hard they must be to tell apart.
+r"""Notions of privacy: which data sets are neighbours, and how hard it must be to tell them apart.
 
 A notion is one concave function h. A test that says "yes" with probability p on a data set may say so with probability
-h(p) at most on a neighbour. Always h(p) >= p, and q <= h(p) if and only if 1 - p <= h(1 - q). 1 - h is the trade-off
-function of Dong, Roth and Su (2022). What no test can gain over d records, the best test on two points and the
+at most h(p) on a neighbour. Always h(p) >= p, and q <= h(p) if and only if 1 - p <= h(1 - q). 1 - h is the trade-off
+function of Dong, Roth and Su (2022). The largest gain of any test over d records, the best test on two points and the
 canonical noise all follow from h.
 
 =====================  ===========================================================================================
@@ -69,9 +69,9 @@ class Neighbourhood:
     """Which data sets are neighbours: those that differ in the rows of one person.
 
     Attributes:
-        kind: "replace": the person's rows are replaced by as many others, and the number of records is public;
-            "add-remove": they are added or removed.
-        rows: the maximum number of rows that one person has in the data, or that are used of them.
+        kind: "replace" if the person's rows are replaced by as many others and the number of records is public;
+            "add-remove" if they are added or removed.
+        rows: the largest number of rows that one person has in the data, or of the rows that are used.
     """
 
     kind: str = "replace"
@@ -83,11 +83,14 @@ class Neighbourhood:
         return self.rows * (high - low if self.kind == "replace" else max(abs(low), abs(high)))
 
     def extent(self, low: float, high: float, centre: float) -> float:
-        """The largest difference of the sum of numbers in [low, high], less the centre where records come and go."""
+        """The largest difference between neighbours of a sum of numbers in [low, high].
+
+        With "add-remove" the sum is that of the numbers minus ``centre``.
+        """
         return self.rows * (high - low if self.kind == "replace" else max(high - centre, centre - low))
 
     def units(self, score: Score, centre: Fraction) -> int:
-        """The largest difference where records come and go of the sum of scores less ``centre``, rounded up."""
+        """The largest change of the sum of scores minus ``centre`` by adding or removing a person, rounded up."""
         return self.rows * math.ceil(max(score.high - centre, centre - score.low))
 
 
@@ -102,13 +105,13 @@ def make_neighbourhood(neighbours: str, max_rows_per_unit: int) -> Neighbourhood
 
 @dataclass(frozen=True)
 class Notion(ABC):
-    """A notion of stability at one budget. Parameters are exact: a float is read as its shortest decimal.
+    """A notion of privacy at one budget. Parameters are exact: a float is read as its shortest decimal.
 
     Guarantees: equal notions have equal exact parameters; :func:`as_notion` reads ``text`` as the same notion.
 
     Attributes:
-        name: what texts and documents call it.
-        tradeoff: whether the notion is a trade-off function, so that noise which meets h makes the noisy total private.
+        name: the name in texts and documents.
+        tradeoff: whether noise that meets h makes the noisy total itself private, not only a decision.
     """
 
     name: ClassVar[str]
@@ -131,6 +134,11 @@ class Notion(ABC):
         ('zcdp(0.5)', 'pure(1/3)')
         """
         return f"{self.name}({', '.join(map(_written, self.exact))})"
+
+    @classmethod
+    def from_text(cls, text: str) -> Notion:
+        """Read :attr:`text`, exactly; that of a test without privacy, too."""
+        return Pure(math.inf) if text == Pure(math.inf).text else as_notion(text)
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(f'{float(value):g}' for value in self.exact)})"
@@ -187,16 +195,16 @@ class Notion(ABC):
 
     @property
     def equivalent(self) -> Fraction:
-        """The epsilon of the pure notion under which one record can gain as much: a first idea of the scale."""
+        """The epsilon of the pure notion with the same largest gain of one record."""
         return Fraction(f"{2 * math.atanh(min(self.gain(), 1 - 1e-12)):.12g}")
 
     @property
     def price(self) -> Fraction | Notion | None:
-        """What a ledger charges: epsilon if this is pure, else the notion itself; None if this is not private."""
+        """The price in a ledger: epsilon if this is pure, else the notion itself; None if this is not private."""
         return self
 
     def split(self, part: Number) -> Notion:
-        """A part of this budget. Answers whose parts add up to 1, each chosen after the ones before, meet it together.
+        """A part of this budget. Answers whose parts add up to 1 meet the budget together, even if chosen adaptively.
 
         Guarantees: never more than the part. The mu of gdp, whose square adds up, is rounded down.
 
@@ -209,7 +217,7 @@ class Notion(ABC):
         return self._part(share)
 
     def share(self, answers: int) -> Notion:
-        """What each of ``answers`` answers may cost, so that all of them together meet this budget.
+        """The budget of each of ``answers`` answers that meet this budget together.
 
         >>> Pure(1).share(4), Renyi(3, 0.5).share(5)
         (pure(0.25), renyi(3, 0.1))
@@ -219,7 +227,7 @@ class Notion(ABC):
         return self._part(Fraction(1, answers))
 
     def _part(self, part: Fraction) -> Notion:
-        """A part of the last parameter, which is what adds up (proof.md)."""
+        """The notion with a part of the last parameter, which is the number that adds up (proof.md)."""
         return with_last(self, part * self.exact[-1])
 
     def implies(self, other: Notion) -> bool:
@@ -272,7 +280,7 @@ class Notion(ABC):
         return None
 
     def _approx(self, chosen: tuple[Fraction, ...]) -> Notion | None:
-        """approx with the chosen epsilon, or with the chosen delta if that is positive and epsilon is 0."""
+        """``approx`` with the chosen epsilon or, if that is 0 and delta is positive, with the chosen delta."""
         epsilon, delta = chosen
         if not delta or epsilon:
             least = self._delta(float(epsilon))
@@ -299,7 +307,7 @@ class Notion(ABC):
 
 @dataclass(frozen=True, repr=False)
 class Pure(Notion):
-    """Epsilon-differential privacy: a neighbour's data change no probability by a factor of more than e^epsilon.
+    """Epsilon-differential privacy: between neighbours, no probability changes by a factor of more than e^epsilon.
 
     An infinite epsilon means: not private.
 
@@ -359,7 +367,7 @@ class Pure(Notion):
 
 @dataclass(frozen=True, repr=False)
 class Approx(Notion):
-    """(epsilon, delta)-differential privacy: a factor of at most e^epsilon, but for probability delta.
+    """(epsilon, delta)-differential privacy: a factor of at most e^epsilon, except for a probability of delta.
 
     >>> Approx(1, 1e-6).epsilon, Approx(1, 1e-6)
     (1.0, approx(1, 1e-06))
@@ -377,7 +385,7 @@ class Approx(Notion):
         if not 0 <= delta < 1:
             raise InvalidInput(f"delta={shown(self.delta)} must lie in [0, 1): it is a probability, usually below 1/n.")
         if not loss and not delta:
-            raise InvalidInput("epsilon=0 and delta=0 allow nothing at all: no answer depends on the data then.")
+            raise InvalidInput("epsilon=0 and delta=0 allow no answer that depends on the data. Use a larger epsilon.")
         object.__setattr__(self, "loss", loss)
         object.__setattr__(self, "delta", delta)
 
@@ -580,7 +588,7 @@ class Renyi(_DivergenceBound):
 
 @dataclass(frozen=True, repr=False)
 class Kl(_DivergenceBound):
-    """Both divergences of Kullback and Leibler are at most eta.
+    """The divergences of Kullback and Leibler in both directions are at most eta.
 
     >>> Kl(0.5)
     kl(0.5)
@@ -650,7 +658,7 @@ def _refuse_choices(name: str, chosen: dict[str, Number]) -> None:
 
 
 def _written(value: Fraction) -> str:
-    """A decimal if it is short and read as exactly this value again, else p/q."""
+    """A decimal if a short one is read back as exactly this value, else p/q."""
     short = repr(float(value))
     if Fraction(short) == value == rational(float(value)):
         return short.removesuffix(".0")
@@ -658,6 +666,7 @@ def _written(value: Fraction) -> str:
 
 
 def _whole(records: int) -> int:
+    """Check a number of records."""
     if isinstance(records, bool) or int(records) != records or records < 0:
         raise InvalidInput(f"records={shown(records)} must be a whole number, 0 or more.")
     return int(records)
@@ -698,7 +707,7 @@ def converted(notion: Notion, kind: Notion) -> Notion | None:
 
 
 def replaced(notion: Notion) -> Notion | None:
-    """What replacing a record meets if adding or removing one meets this notion; None if no notion of its kind does.
+    """The notion that replacing a record meets if adding or removing one meets this one; None if there is none.
 
     >>> replaced(Gdp(0.5)), replaced(Tv(0.6))
     (gdp(1), None)
@@ -715,10 +724,9 @@ def replaced(notion: Notion) -> Notion | None:
 
 
 def per_row(notion: Notion, rows: int) -> Notion:
-    r"""What one row may cost if a person has up to ``rows`` of them, in one block of a stream or in several.
+    r"""The budget of one row if a person has up to ``rows`` rows, in one block of a stream or in several.
 
-    Rows in one block move one noisy total further; rows in several blocks move several totals. The first is never the
-    cheaper one.
+    Rows in one block move one noisy total further; rows in several blocks move several totals, which costs no more.
 
     ========================  ==============================================================================
     ``pure``, ``tv``          the k-th part: the differences along a chain of k neighbours add up
@@ -756,10 +764,10 @@ def is_straight(notion: Notion) -> bool:
 
 @dataclass(frozen=True)
 class Line:
-    """q <= slope p + height, in rationals: a line that h does not exceed. It proves that a test is private.
+    """A line q = slope p + height, in rationals, that h does not exceed: it proves that a test is private.
 
-    Each line holds together with its mirror image, 1 - p <= slope (1 - q) + height, which says the same of the other
-    decision.
+    Each line holds together with its mirror image, 1 - p <= slope (1 - q) + height, which is the same condition on the
+    other decision.
     """
 
     slope: Fraction
@@ -797,7 +805,7 @@ def exact_line(notion: Notion) -> Line | None:
 
 
 def tangent(notion: Notion, p: float, rest: float) -> tuple[float, float]:
-    """The value and the slope at p of the line that touches a curved h at p and that h nowhere exceeds."""
+    """The value and the slope at p of the tangent to a curved h, which h nowhere exceeds."""
     if isinstance(notion, Gdp):
         mu = float(notion.mu)
         return notion.step(p, rest)[0], math.exp(min(-mu * quantile(p, rest) - mu * mu / 2, 700.0))
@@ -812,7 +820,7 @@ def tangent(notion: Notion, p: float, rest: float) -> tuple[float, float]:
 
 
 def _slope(before: Odds, after: Odds, order: float) -> float:
-    """dq/dp where the larger one of the two divergences of this order stays the same."""
+    """dq/dp along which the larger of the two divergences of this order is constant."""
     if order == 1.0:
         forward = kullback(*before, *after) >= kullback(*after, *before)
         first, second = kullback_slope(*before, *after) if forward else kullback_slope(*after, *before)
@@ -844,9 +852,9 @@ def as_notion(value: Any, name: str = "privacy") -> Notion:
     """Parse a notion of privacy.
 
     Args:
-        value: a notion, which is returned as it is; a number, which means ``pure``; or a text such as "zcdp(0.5)" or
-            "approx(1, delta=1e-6)".
-        name: what messages call it.
+        value: a notion, which is returned unchanged; a number, which stands for ``pure``; or a text such as
+            "zcdp(0.5)" or "approx(1, delta=1e-6)".
+        name: the name of the argument in messages.
 
     >>> as_notion("approx(1, delta=1e-6)"), as_notion(0.5)
     (approx(1, 1e-06), pure(0.5))
@@ -879,7 +887,7 @@ def as_notion(value: Any, name: str = "privacy") -> Notion:
 
 
 def make_notion(epsilon: Number | None, privacy: Any) -> Notion:
-    """The notion that a function's arguments ``epsilon`` and ``privacy`` name. Exactly one of them must be given."""
+    """The notion from a function's arguments ``epsilon`` and ``privacy``. Exactly one of them must be given."""
     if (epsilon is None) == (privacy is None):
         if epsilon is None:
             raise InvalidInput("epsilon is missing: give epsilon=1, say, or privacy='zcdp(0.5)'.")
@@ -927,7 +935,7 @@ def notion_from_settings(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def notion_words(notion: Notion) -> str:
-    """The budget as messages name it.
+    """The budget as it is written in messages.
 
     >>> notion_words(Pure(0.5)), notion_words(Gdp(1))
     ('epsilon=0.5', 'privacy=gdp(1)')
@@ -936,7 +944,7 @@ def notion_words(notion: Notion) -> str:
 
 
 def budget_word(notion: Notion) -> str:
-    """What messages call the number to enlarge: epsilon, or the budget of another notion."""
+    """The word for the budget in messages: "epsilon", or "budget" for another notion than pure."""
     return "epsilon" if isinstance(notion, Pure) else "budget"
 
 
@@ -946,7 +954,7 @@ def price_words(notion: Notion) -> dict[str, str]:
 
 
 def _parse_number(text: str, name: str) -> Fraction:
-    """The exact number of a text. A decimal that some float prints as is read as :func:`rational` reads that float."""
+    """The exact number in a text. A decimal that is the shortest text of a float is read as :func:`rational` does."""
     if _NUMBER.fullmatch(text) is None or text.endswith("/0"):
         raise InvalidInput(f"{name}: {shown(text)} must be a number, such as 0.5, 1e-6 or 1/3.")
     value = Fraction(text)

@@ -1,8 +1,8 @@
-r"""Whether a mechanism is private, by looking at everything it can do: all data sets, all neighbours, all outputs.
+r"""Verify that a mechanism is private by enumeration: all data sets, all neighbours, all outputs.
 
 A mechanism is a function from a data set, a tuple of records, to the probabilities of its outputs. For two neighbouring
-data sets with output laws p and q, a notion of stability is a condition on every event. The events
-:math:`\{o : q(o)/p(o) \ge c\}` are the hardest (Neyman and Pearson), so only they are looked at:
+data sets with output laws p and q, a notion of privacy is a condition on every event. The condition is the hardest for
+the events :math:`\{o : q(o)/p(o) \ge c\}` (Neyman and Pearson), so only these are examined:
 
 =================  ========================================================================================
 notion             what is measured, the largest over neighbours
@@ -60,7 +60,7 @@ SUMS_TO_ONE = 1e-12
 
 @dataclass(frozen=True)
 class Witness:
-    """Two neighbours, and an event that is much more likely on the first one than on the second one.
+    """Two neighbours, and an event that is much more likely on the first than on the second.
 
     Attributes:
         data, neighbour: the data sets.
@@ -88,7 +88,7 @@ class Verification(Described):
     nothing about other domains, about more records, or about how the mechanism draws its outputs.
 
     Attributes:
-        privacy: the notion that was to be met.
+        privacy: the notion that the mechanism was to meet.
         measured: the smallest budget of that kind that the mechanism meets; infinite if none is enough.
         allowed: the budget of the notion.
         private: whether measured is at most allowed.

@@ -571,7 +571,7 @@ def _complete(asked: dict[str, Any], kind: str, main: Any) -> dict[str, Any]:
     """What was asked, with what the design found out or took for granted."""
     if kind != "test" or not isinstance(main, PrivateTest):
         return asked
-    price = {"epsilon": main.epsilon} if main.notion is None else {"privacy": main.notion.text}
+    price = {"epsilon": main.epsilon} if isinstance(main.notion, Pure) else {"privacy": main.notion.text}
     found = {"null": main.null, "alternative": main.alternative, **price, "n": main.n}
     if main.neighbours != "replace" or main.max_rows_per_unit != 1:
         found |= {"neighbours": main.neighbours, "max_rows_per_unit": main.max_rows_per_unit}
