@@ -85,7 +85,7 @@ class TestEveryRelease:
 @pytest.mark.parametrize("saved", [False, True])
 def test_a_third_is_charged_as_a_third(kind: str, saved: bool, ledger: pt.Ledger) -> None:
     test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=Fraction(1, 3), n=40, test=kind)
-    test = pt.PrivateTest.from_json(test.to_json()) if saved else test
+    test = pt.results.PrivateTest.from_json(test.to_json()) if saved else test
     for request in "abc":
         test.run(COIN, ledger=ledger, dataset="d", request=request)
     assert ledger.left("d") == 0

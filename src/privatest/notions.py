@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from privatest import numbers
 from privatest.numbers import Number
+from privatest.power.comparison import compare_notions as compare
 from privatest.privacy.notions import Approx, Gdp, Kl, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.notions import as_notion as parse
 
-__all__ = ["approx", "gdp", "kl", "parse", "pure", "renyi", "tv", "zcdp"]
+__all__ = ["approx", "compare", "gdp", "kl", "parse", "pure", "renyi", "tv", "zcdp"]
 
 
 def pure(epsilon: Number) -> Pure:

@@ -70,8 +70,11 @@ def explained(doc: str | None) -> dict[str, str]:
 
 
 def explain(value: Any) -> None:
-    """Complete the docstring of a public function, or of a class and its public methods."""
-    if inspect.isclass(value):
+    """Complete the docstring of a public function, of a class and its public methods, or of what a module holds."""
+    if inspect.ismodule(value):
+        for name in value.__all__:
+            explain(vars(value).get(name))  # a name that is loaded when it is first used is explained then
+    elif inspect.isclass(value):
         for owner in reversed(value.__mro__):
             if owner.__module__.startswith("privatest") and owner not in _done:
                 _done.add(owner)

@@ -515,7 +515,7 @@ def test_the_promises_of_persons_are_those_of_their_share_of_epsilon() -> None:
     both = pt.design_change(P, Q, epsilon=2, max_rows_per_unit=2), pt.design_change(P, Q, epsilon=1)
     assert both[0].accuracy == both[1].accuracy
     assert (both[0].price, both[0].epsilon, both[0].need.rows) == (2, 2.0, 2)
-    assert pt.ChangePlan.from_json(both[0].to_json()) == both[0]
+    assert pt.results.ChangePlan.from_json(both[0].to_json()) == both[0]
     assert "max_rows_per_unit" not in both[1].to_dict()
     watches = pt.Monitor(P, Q, epsilon=2, max_rows_per_unit=2), pt.Monitor(P, Q, epsilon=1)
     assert watches[0].expected_delay == watches[1].expected_delay

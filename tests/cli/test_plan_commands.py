@@ -92,7 +92,7 @@ def test_laws_as_tables_and_lists(run: Run, tmp_path: Path) -> None:
 def test_a_saved_design_runs(run: Run, tmp_path: Path) -> None:
     where = tmp_path / "design.json"
     run("plan", *PAIR, "--n", "50", "--save-design", where)
-    assert pt.PrivateTest.from_json(where.read_text()) == pt.design(*LAWS, epsilon=1, n=50)
+    assert pt.results.PrivateTest.from_json(where.read_text()) == pt.design(*LAWS, epsilon=1, n=50)
     found = run("test", "-", "--design", where, "--json", stdin=b"1\n0\n" * 25)
     assert found.document["n"] == 50
     assert run("test", "-", "--design", where, "--epsilon", "2", stdin=b"1\n0\n" * 25).refused
@@ -128,9 +128,9 @@ def test_a_width_says_how_many_records_it_needs(run: Run) -> None:
 @pytest.fixture
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Power by a formula, and a number of records of our own: the real ones are slow, and tested elsewhere."""
-    monkeypatch.setattr(pt.GroupsDesign, "power", lambda self, rates: (rates[1] - rates[0]) * self.n[0] / 1000)
+    monkeypatch.setattr(pt.results.GroupsDesign, "power", lambda self, rates: (rates[1] - rates[0]) * self.n[0] / 1000)
     monkeypatch.setattr(
-        pt.GroupsDesign, "sample_size", lambda _, *, rate, lift, beta=0.2: int(1000 * (1 - beta) * lift * rate)
+        pt.results.GroupsDesign, "sample_size", lambda _, *, rate, lift, beta=0.2: int(1000 * (1 - beta) * lift * rate)
     )
 
 

@@ -259,7 +259,7 @@ def test_probabilities_of_a_group_follow_record_by_record(records: int) -> None:
 def test_every_distance_of_opendp_is_a_group(text: str, neighbours: str) -> None:
     """So many records come or go; where one is replaced, that is two of them, begun ones included."""
     pytest.importorskip("opendp.prelude")
-    notion = pt.as_notion(text)
+    notion = pt.notions.parse(text)
     measurement = pt.design(
         "bernoulli(0.2)", "bernoulli(0.8)", n=20, clamp="paper", privacy=notion, neighbours=neighbours
     ).to_opendp()
@@ -314,4 +314,4 @@ def test_what_does_not_follow_is_not_said() -> None:
         for kind in kinds.split():
             given = {"order": 2} if kind == "renyi" else {}
             with pytest.raises(pt.errors.InvalidInput, match="does not convert"):
-                print(pt.as_notion(texts[name]).into(kind, **given))
+                print(pt.notions.parse(texts[name]).into(kind, **given))

@@ -102,7 +102,7 @@ def paying(tmp_path: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(("what", "values", "test"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
 @pytest.mark.parametrize("opener", every(DECLARING))
 def test_the_wrong_type_is_refused_before_any_charge(
-    opener: str, what: str, values: list[Any], test: pt.PrivateTest, paying: dict[str, Any], tmp_path: Path
+    opener: str, what: str, values: list[Any], test: pt.results.PrivateTest, paying: dict[str, Any], tmp_path: Path
 ) -> None:
     source = DECLARING[opener]({"amount": values, "other": [1, 2]}, tmp_path)
     with pytest.raises(InvalidData) as error:
@@ -131,7 +131,7 @@ def test_the_right_type_is_read(opener: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("opener", SILENT)
 @pytest.mark.parametrize(("what", "values", "test"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
 def test_what_declares_nothing_raises_nothing(
-    opener: str, what: str, values: list[Any], test: pt.PrivateTest, tmp_path: Path
+    opener: str, what: str, values: list[Any], test: pt.results.PrivateTest, tmp_path: Path
 ) -> None:
     source = SILENT[opener]({"amount": values, "other": [1, 2]}, tmp_path)
     assert engines.open_source(source, column="amount").declared.content == "anything"

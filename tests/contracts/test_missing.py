@@ -328,17 +328,17 @@ def test_what_was_designed_is_all_that_a_look_needs() -> None:
 
 def test_lines_of_a_table_have_columns_and_no_record_in_the_first_line() -> None:
     text = ["who,x\n", "a,1\r\n", 'a,"0"\n', "b,1\n", "c\n", "b,\n"]
-    table = pt.read_lines(text, table=True)
+    table = pt.data.read_lines(text, table=True)
     assert repr(table) == "<5 rows of 2 columns>"
     plan = pt.design_estimate("bernoulli(?)", epsilon=1, n=5, missing="count")
     assert open_source(table, column="x").count() == 5
     assert Tallied(open_source(table, column="x")).present(plan.score).count == 3
     assert open_source(table, column="x", unit="who").count() == 2 + 0  # two persons; the short row is nobody's
-    assert pt.count_records(pt.read_lines(["x\n", "1\n", "\n", "0\n"], table=True), column="x") == 3
+    assert pt.data.count_records(pt.data.read_lines(["x\n", "1\n", "\n", "0\n"], table=True), column="x") == 3
     with pytest.raises(pt.errors.InvalidData, match="No column 'y'"):
         open_source(table, column="y")
     with pytest.raises(pt.errors.InvalidData, match="single column"):
-        open_source(pt.read_lines(text), column="x")
+        open_source(pt.data.read_lines(text), column="x")
 
 
 def test_documents_hold_it_and_a_tampered_one_is_refused() -> None:

@@ -93,7 +93,7 @@ def designed(text: str, symbols: int) -> dict[str, tuple[Noise, set[int]]]:
 @pytest.mark.parametrize("symbols", [pytest.param(2, marks=pytest.mark.exhaustive), 3])
 def test_all_neighbours_meet_the_notion(text: str, symbols: int, show: Any) -> None:
     """All data sets of up to five records of two or three symbols, all events, all that releases a noisy total."""
-    notion = pt.as_notion(text)
+    notion = pt.notions.parse(text)
     found = {name: violation(notion, *one) for name, one in designed(text, symbols).items()}
     half = {name: violation(notion, *halved(notion, *one)) for name, one in designed(text, symbols).items()}
     show(f"{text}, {symbols} symbols: violation {max(found.values()):.1e}, of half the noise {min(half.values()):.1e}")
@@ -111,7 +111,7 @@ def halved(notion: Notion, noise: Noise, shifts: set[int]) -> tuple[Noise, set[i
 @pytest.mark.parametrize("symbols", [2, pytest.param(3, marks=pytest.mark.exhaustive)])
 def test_decisions_on_all_data_sets(text: str, symbols: int, show: Any) -> None:
     """The decision alone: within h of its neighbours', and on two points as near to it as can be."""
-    notion = pt.as_notion(text)
+    notion = pt.notions.parse(text)
     null, alternative = (dict(list(law.items())[:symbols]) for law in (P, Q))
     null, alternative = ({x: p / sum(law.values()) for x, p in law.items()} for law in (null, alternative))
     test = pt.design(null, alternative, privacy=text, n=MOST, release="decision")
@@ -189,13 +189,13 @@ def test_half_the_noise_is_refused(text: str) -> None:
     document: Any = json.loads(test.to_json())
     document["noise"] = half.to_dict()
     with pytest.raises(InvalidInput):
-        pt.PrivateTest.from_dict(document)
+        pt.results.PrivateTest.from_dict(document)
 
 
 @each_notion
 def test_documents_and_releases_say_the_notion(text: str) -> None:
     test = pt.design(P, Q, privacy=text, n=20)
-    again = pt.PrivateTest.from_json(test.to_json())
+    again = pt.results.PrivateTest.from_json(test.to_json())
     assert again == test
     assert again.privacy == test.privacy
     release = test.run(list("abccc" * 4))
@@ -203,11 +203,11 @@ def test_documents_and_releases_say_the_notion(text: str) -> None:
     if text.startswith("pure"):
         assert release.privacy is None
         return
-    assert release.privacy == pt.as_notion(text).text
+    assert release.privacy == pt.notions.parse(text).text
     assert release.privacy in str(release)
     assert release.to_dict()["privacy"] == release.privacy
-    assert pt.Release.from_dict(release.to_dict()) == release
-    assert f"privacy={pt.as_notion(text)}" in repr(test)
+    assert pt.results.Release.from_dict(release.to_dict()) == release
+    assert f"privacy={pt.notions.parse(text)}" in repr(test)
 
 
 @each_notion

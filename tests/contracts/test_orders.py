@@ -123,7 +123,7 @@ def test_other_texts_are_refused_before_the_charge_unless_they_are_meant(name: s
         assert ledger.spent("may") == 0, case
         if name != "Arrow stream":
             expected = sorted(range(len(DAYS)), key=lambda i: order[i].encode())
-            meant = _index(pt.read_as(data, text_order=True), rng=np.random.default_rng(2))
+            meant = _index(pt.data.read_as(data, text_order=True), rng=np.random.default_rng(2))
             by_hand = [float(i >= CHANGE) for i in expected]
             plain = pt.detect_change(by_hand, *RATES, epsilon=50, assume_change=True, rng=np.random.default_rng(2))
             assert meant == plain.index, case
@@ -189,11 +189,11 @@ def test_streams_and_persons_are_asked_for_the_same_order(tmp_path: Path) -> Non
         lambda data: pt.detect_changes(data, *RATES, epsilon=50, column="x", order="when"),
     ]
     for ask in asked:
-        for given in (data, pt.open_once(data), pt.read_as(data, missing="NA")):
+        for given in (data, pt.data.open_once(data), pt.data.read_as(data, missing="NA")):
             with pytest.raises(InvalidData, match="orders by text"):
                 ask(given)
-        ask(pt.read_as(data, text_order=True))
-        ask(pt.open_once(pt.read_as(data, text_order=True)))
+        ask(pt.data.read_as(data, text_order=True))
+        ask(pt.data.open_once(pt.data.read_as(data, text_order=True)))
 
 
 def test_the_command_line_says_that_texts_are_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

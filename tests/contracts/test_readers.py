@@ -95,8 +95,8 @@ ENTRANCES: dict[str, Callable[[Any, Words, Words], object]] = {
     "function": lambda data, where, paid: pt.detect_change(data, test=STATED, assume_change=True, **where, **paid),
     "monitor": lambda data, where, _: pt.Monitor(*RATES, epsilon=1).update_many(data, **where),
     "sequential": lambda data, where, _: pt.Sequential(*RATES, epsilon=1).update_many(data, **where),
-    "count": lambda data, where, _: pt.count_records(data, **where),
-    "names": lambda data, _, __: pt.column_names(data),
+    "count": lambda data, where, _: pt.data.count_records(data, **where),
+    "names": lambda data, _, __: pt.data.column_names(data),
 }
 UNORDERED = ("run", "decide", "estimate", "groups", "groups, units", "fit", "check")
 """What asks any source, a database's without an order among them, and looks at what its records hold."""
@@ -112,7 +112,7 @@ def test_one_file_that_is_reached_twice_is_refused_before_the_charge(form: str, 
     ledger = pt.Ledger(tmp_path / "ledger.db")
     ledger.grant("may", epsilon=5)
     for name, enter in ENTRANCES.items():
-        for given in (source, pt.open_once(source)) if name != "names" else (source,):
+        for given in (source, pt.data.open_once(source)) if name != "names" else (source,):
             with pytest.raises(InvalidData, match="One file is reached twice"):
                 enter(given, {"column": "x"}, {"ledger": ledger, "dataset": "may", "request": name})
     assert ledger.spent("may") == 0
@@ -123,7 +123,7 @@ def test_two_files_of_one_content_are_two(form: str, tmp_path: Path) -> None:
     """What is seen is the file, not what is in it: copies are told apart by nobody."""
     WRITERS[form](tmp_path / f"may.{form}")
     shutil.copy(tmp_path / f"may.{form}", tmp_path / f"june.{form}")
-    assert pt.count_records(tmp_path, column="x") == 80
+    assert pt.data.count_records(tmp_path, column="x") == 80
 
 
 @pytest.mark.parametrize("form", WRITERS)
@@ -131,7 +131,13 @@ def test_one_file_is_not_both_groups(form: str, tmp_path: Path) -> None:
     file = tmp_path / f"may.{form}"
     WRITERS[form](file)
     os.link(file, tmp_path / f"other.{form}")
-    for other in (file, str(file), tmp_path / f"other.{form}", pt.open_once(file), pt.read_as(file, missing="NA")):
+    for other in (
+        file,
+        str(file),
+        tmp_path / f"other.{form}",
+        pt.data.open_once(file),
+        pt.data.read_as(file, missing="NA"),
+    ):
         with pytest.raises(InvalidData, match="both groups"):
             pt.compare_groups(file, other, column="x", epsilon=1)
     with pytest.raises(InvalidData, match="both groups"):
@@ -151,8 +157,8 @@ def test_one_table_is_not_both_groups(tmp_path: Path) -> None:
         f"{address}::main.t",
         f"duckdb:///{tmp_path}/../{tmp_path.name}/a.db::t",
         f"duckdb:///{tmp_path}/link.db::t",
-        pt.open_once(table),
-        pt.read_as(table, missing="NA"),
+        pt.data.open_once(table),
+        pt.data.read_as(table, missing="NA"),
     ):
         with pytest.raises(InvalidData, match="both groups"):
             pt.compare_groups(table, other, column="x", epsilon=1)
@@ -227,7 +233,7 @@ def test_columns_of_one_table_are_not_both_groups() -> None:
     grid = x.reshape(40, 2)
     assert pt.compare_groups(grid[:, 0], grid[:, 1], epsilon=1, outcome="bernoulli(?)").n == (40, 40)
     for frame in (pd.DataFrame({"x": x}), pl.DataFrame({"x": x}), pa.table({"x": x})):
-        for one, other in ((frame, frame["x"]), (frame["x"], frame["x"]), (pt.open_once(frame["x"]), frame[:60])):
+        for one, other in ((frame, frame["x"]), (frame["x"], frame["x"]), (pt.data.open_once(frame["x"]), frame[:60])):
             with pytest.raises(InvalidData, match="both groups"):
                 pt.compare_groups(one, other, epsilon=1, outcome="bernoulli(?)")
     database = duckdb.connect()
@@ -391,7 +397,7 @@ def test_a_panic_of_a_library_is_a_sentence_and_an_interrupt_is_one(raised: type
         yield 0
         raise raised(CANARY)
 
-    for ask in (pt.count_records, lambda data: pt.estimate(data, "bernoulli(?)", epsilon=1)):
+    for ask in (pt.data.count_records, lambda data: pt.estimate(data, "bernoulli(?)", epsilon=1)):
         with pytest.raises(InvalidData if raised is Panic else raised) as caught:
             ask(records())
         assert raised is not Panic or CANARY not in "".join(traceback.format_exception(caught.value))
@@ -409,7 +415,7 @@ def test_logs_and_warnings_of_others_are_heard_again(caplog: pytest.LogCaptureFi
 
     def read() -> None:
         with pytest.raises(InvalidData):
-            pt.count_records(records())
+            pt.data.count_records(records())
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -644,7 +650,7 @@ def test_one_person_is_one_however_the_unit_is_written(units: tuple[Any, Any], t
     for source in sources:
         with pytest.raises(InvalidData, match="both groups"):
             pt.compare_groups(source, group="arm", column="x", unit="who", epsilon=1)
-        assert pt.count_records(source, column="x", unit="who") == 3
+        assert pt.data.count_records(source, column="x", unit="who") == 3
 
 
 def _singles(folder: Path) -> list[Any]:

@@ -50,7 +50,7 @@ def test_seeds_reproduce_and_the_operating_system_does_not() -> None:
 def test_measured_error_rates_are_the_exact_ones(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     test = pt.design([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=1, n=9, test=kind)
     # p-values are tested elsewhere, and take time
-    monkeypatch.setattr(pt.PrivateTest, "_pvalues", lambda *_: (0.5, 0.5, "both"))
+    monkeypatch.setattr(pt.results.PrivateTest, "_pvalues", lambda *_: (0.5, 0.5, "both"))
     rng = np.random.default_rng(8)
     runs = 1500
     for law, wrong, exact in (([0.2, 0.3, 0.5], "alternative", test.alpha), ([0.5, 0.3, 0.2], "null", test.beta)):
@@ -98,7 +98,7 @@ def test_json_round_trip(kind: str) -> None:
     labels = {("a", 1): 0.2, b"x": 0.3, 2.5: 0.5}, {("a", 1): 0.5, b"x": 0.3, 2.5: 0.2}
     for pair in ((P, Q), ("poisson(3)", "poisson(4)"), labels, ("cauchy(0, 1)", "normal(0, 1)")):
         test = pt.design(*pair, epsilon=0.3, n=7, test=kind)
-        again = pt.PrivateTest.from_json(test.to_json())
+        again = pt.results.PrivateTest.from_json(test.to_json())
         assert again == test
         assert (again.alpha, again.beta) == (test.alpha, test.beta)
 
@@ -130,6 +130,6 @@ def test_tampered_documents_are_refused() -> None:
     ]
     for text in bad:
         with pytest.raises(InvalidInput):
-            pt.PrivateTest.from_json(text)
+            pt.results.PrivateTest.from_json(text)
     with pytest.raises(InvalidDocument):
-        pt.PrivateTest.from_json(b"\xff\xfe")
+        pt.results.PrivateTest.from_json(b"\xff\xfe")

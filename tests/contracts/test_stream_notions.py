@@ -271,7 +271,7 @@ def test_evalues_are_finite_and_have_mean_one_at_most(notion: Notion) -> None:
 
 
 @cache
-def change(notion: Notion, method: str = "auto", assume: bool = False, rows: int = 1) -> pt.ChangePlan:
+def change(notion: Notion, method: str = "auto", assume: bool = False, rows: int = 1) -> pt.results.ChangePlan:
     return pt.design_change(P, Q, privacy=notion, method=method, assume_change=assume, max_rows_per_unit=rows)
 
 
@@ -356,7 +356,7 @@ def test_a_stream_whose_noise_does_not_meet_its_notion_is_refused() -> None:
 def test_unknown_alternatives(notion: Notion) -> None:
     """The bits of a goodness-of-fit test, which meets the notion itself."""
     change = pt.design_change([0.5, 0.5], distance=0.4, privacy=notion, assume_change=True)
-    assert pt.ChangePlan.from_json(change.to_json()).privacy == change.privacy == notion
+    assert pt.results.ChangePlan.from_json(change.to_json()).privacy == change.privacy == notion
     monitor = pt.Monitor([0.5, 0.5], distance=0.4, privacy=notion, max_rows_per_unit=2)
     assert monitor.privacy == notion
     blocks = monitor._design.blocks

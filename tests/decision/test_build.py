@@ -19,7 +19,7 @@ P, Q = [0.0, 0.5, 0.5], [0.1, 0.6, 0.3]
 
 
 @cache
-def exact(alpha: float = 0.05) -> pt.PrivateTest:
+def exact(alpha: float = 0.05) -> pt.results.PrivateTest:
     return pt.design(P, Q, epsilon=1, n=20, alpha=alpha, release="decision")
 
 
@@ -70,13 +70,13 @@ def test_the_coin_is_drawn_from_the_same_source() -> None:
 
 def test_documents_keep_the_coin_and_refuse_a_wrong_one() -> None:
     test = exact()
-    assert pt.PrivateTest.from_json(test.to_json()) == test
+    assert pt.results.PrivateTest.from_json(test.to_json()) == test
     document = json.loads(test.to_json())
     for wrong in ({"cutoff": "1/2"}, {"cutoff": "1/2", "share": "2"}, "x", {"cutoff": "a", "share": "1/2"}):
         with pytest.raises(InvalidDocument):
-            pt.PrivateTest.from_dict({**document, "coin": wrong})
+            pt.results.PrivateTest.from_dict({**document, "coin": wrong})
     found = test.run([1] * 20, rng=np.random.default_rng(0))
-    assert pt.Release.from_dict(found.to_dict()) == found
+    assert pt.results.Release.from_dict(found.to_dict()) == found
     assert found.to_dict()["released"] == "level"
     assert "released" not in pt.design(P, Q, epsilon=1, n=20).run([1] * 20, rng=np.random.default_rng(0)).to_dict()
 

@@ -31,11 +31,11 @@ def ledger(tmp_path: Path) -> pt.Ledger:
 
 
 @pytest.fixture
-def test() -> pt.PrivateTest:
+def test() -> pt.results.PrivateTest:
     return pt.design(*NORMAL, epsilon=1, n=N)
 
 
-def test_all_missing_is_seen_and_none_missing_too(test: pt.PrivateTest) -> None:
+def test_all_missing_is_seen_and_none_missing_too(test: pt.results.PrivateTest) -> None:
     # At odd_epsilon 1 and 400 records the noise moves the share by more than 0.1 with probability e^-40.
     assert test.run(np.full(N, math.nan), odd_epsilon=1).odd_share > 0.9  # type: ignore[operator]
     assert test.run(np.zeros(N), odd_epsilon=1).odd_share < 0.1  # type: ignore[operator]
@@ -43,7 +43,7 @@ def test_all_missing_is_seen_and_none_missing_too(test: pt.PrivateTest) -> None:
 
 
 @pytest.mark.parametrize("value", [0, -0.1, math.nan, math.inf, "0.05", True, [0.1]])
-def test_a_bad_price_is_refused_before_any_charge(value: Any, test: pt.PrivateTest, ledger: pt.Ledger) -> None:
+def test_a_bad_price_is_refused_before_any_charge(value: Any, test: pt.results.PrivateTest, ledger: pt.Ledger) -> None:
     for ask in (test.run, lambda data, **words: pt.decide(data, *NORMAL, epsilon=1, **words)):
         with pytest.raises(InvalidInput, match="odd_epsilon="):
             ask(np.zeros(N), odd_epsilon=value, ledger=ledger, dataset="d", request="r")
@@ -55,7 +55,7 @@ def test_a_test_that_is_not_private_cannot_have_it() -> None:
         pt.design(*NORMAL, epsilon=1, n=N, test="llr").run(np.zeros(N), odd_epsilon=0.1)
 
 
-def test_one_charge_of_both_prices_and_the_same_again_is_free(test: pt.PrivateTest, ledger: pt.Ledger) -> None:
+def test_one_charge_of_both_prices_and_the_same_again_is_free(test: pt.results.PrivateTest, ledger: pt.Ledger) -> None:
     paying: dict[str, Any] = {"ledger": ledger, "dataset": "d", "request": "r"}
     first = test.run(np.zeros(N), odd_epsilon=0.05, **paying)
     assert ledger.left("d") == Fraction(2) - 1 - Fraction(1, 20)
@@ -77,13 +77,13 @@ def test_one_charge_of_both_prices_and_the_same_again_is_free(test: pt.PrivateTe
         test.run(np.zeros(N), odd_epsilon=0.05, ledger=ledger, dataset="d", request="s")
 
 
-def test_it_is_told_where_it_was_asked_for_and_only_there(test: pt.PrivateTest) -> None:
+def test_it_is_told_where_it_was_asked_for_and_only_there(test: pt.results.PrivateTest) -> None:
     asked, plain = test.run(np.zeros(N), odd_epsilon=0.1), test.run(np.zeros(N))
     assert "odd share" in str(asked)
     assert "odd" not in str(plain)
     document = asked.to_dict()
     assert (document["odd_share"], document["odd_epsilon"]) == (asked.odd_share, 0.1)
-    assert pt.Release.from_dict(document) == asked
+    assert pt.results.Release.from_dict(document) == asked
     assert "odd_share" not in plain.to_dict()
     assert asked.design is test
 
@@ -107,7 +107,7 @@ def frame() -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("form", ["frame", "parquet", "csv", "feather", "duckdb"])
-def test_total_and_count_are_those_of_the_records(form: str, tmp_path: Path, test: pt.PrivateTest) -> None:
+def test_total_and_count_are_those_of_the_records(form: str, tmp_path: Path, test: pt.results.PrivateTest) -> None:
     data, source = frame(), tmp_path / f"a.{form}"
     match form:
         case "frame":

@@ -212,7 +212,7 @@ def test_a_line_is_a_field(tmp_path: Path, fields: list[bytes], quoted: bool, en
         lines = [field.translate(None, b'",') for field in fields]
     in_file = engines.open_source(written(tmp_path, b"x" + end + b"".join(line + end for line in lines)))
     for one_a_line in (lines, [line + end for line in lines]):
-        by_line = engines.open_source(pt.read_lines(one_a_line))
+        by_line = engines.open_source(pt.data.read_lines(one_a_line))
         assert by_line.count() == in_file.count() == len(fields)
         for score in LINED:
             by_line.check(score)
@@ -224,14 +224,14 @@ def test_lines_of_text_are_lines_of_bytes() -> None:
     lines = ["3", " 0.5", "\u00a01", "a", "\ud800", "", '"a"']
     for score in LINED:
         one, other = (
-            engines.open_source(pt.read_lines(each)).series(score).tolist()
+            engines.open_source(pt.data.read_lines(each)).series(score).tolist()
             for each in (lines, [line.encode("utf-8", "surrogatepass") for line in lines])
         )
         assert one == other
-    long = engines.open_source(pt.read_lines([b"1" * (LONGEST + 1), b"0" * (LONGEST - 1) + b"1"]))
+    long = engines.open_source(pt.data.read_lines([b"1" * (LONGEST + 1), b"0" * (LONGEST - 1) + b"1"]))
     assert long.series(LINED[3]).tolist() == LINED[3].of_numbers([math.nan, 1.0]).tolist()
     with pytest.raises(InvalidData, match="single column"):
-        engines.open_source(pt.read_lines(lines), column="x")
+        engines.open_source(pt.data.read_lines(lines), column="x")
 
 
 def test_order_by_numbers_and_by_dates(tmp_path: Path) -> None:
@@ -342,7 +342,7 @@ def test_no_bytes_make_a_run_fail(tmp_path: Path, data: bytes, block: int) -> No
     path = written(tmp_path, b"x,who\n" + data)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_files, "BLOCK", block)
-        assert pt.count_records(path, column="x") == len(by_letters(data, 2))
+        assert pt.data.count_records(path, column="x") == len(by_letters(data, 2))
         assert LINE_TEST.run(path, column="x").decision in ("null", "alternative")
         assert LABEL_TEST.run(path, column="x").decision in ("null", "alternative")
         assert LABEL_TEST.run(path, column="x", unit="who").decision in ("null", "alternative")
@@ -360,7 +360,7 @@ def alone(program: str, *files: Path) -> tuple[str, str]:
 
 def test_bad_bytes_in_a_row_that_does_not_fit_say_nothing(tmp_path: Path) -> None:
     """In a process of its own: what Arrow and Python write at the end of one is seen too."""
-    program = "import sys, privatest as pt; print([pt.count_records(path, column='x') for path in sys.argv[1:]])"
+    program = "import sys, privatest as pt; print([pt.data.count_records(path, column='x') for path in sys.argv[1:]])"
     files = [
         written(tmp_path, data, f"{number}.csv")
         for number, data in enumerate(
@@ -425,8 +425,8 @@ def test_long_rows_are_read_and_long_fields_are_missing(tmp_path: Path, monkeypa
 def test_memory_for_a_long_row_is_bounded(tmp_path: Path) -> None:
     path = written(tmp_path, b'x,y\n1,"' + b"a,b\n" * (32 << 20))
     program = (
-        "import sys, resource, privatest as pt; pt.count_records(sys.argv[2], column='x');"
-        "start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; pt.count_records(sys.argv[1], column='x');"
+        "import sys, resource, privatest as pt; pt.data.count_records(sys.argv[2], column='x');"
+        "start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; pt.data.count_records(sys.argv[1], column='x');"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start)"
     )
     small = written(tmp_path, "x,y\n1,2\n", "small.csv")

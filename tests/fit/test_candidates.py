@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from privatest.fit import design_fit, fit_sample_size
+from privatest.fit import design_fit
 from privatest.privacy import Tulap
 
 ALPHA = 1 / 6
@@ -81,6 +81,6 @@ def test_both_sides_are_balanced() -> None:
 
 
 def test_sample_size_is_the_smallest_here() -> None:
-    n = fit_sample_size([0.5, 0.5], distance=0.3, epsilon=1)
+    n = design_fit([0.5, 0.5], distance=0.3, epsilon=1).n
     assert design_fit([0.5, 0.5], distance=0.3, epsilon=1, n=n).beta <= 1 / 6
     assert design_fit([0.5, 0.5], distance=0.3, epsilon=1, n=n - 1).beta > 1 / 6

@@ -19,18 +19,18 @@ WIDTHS = {"this interval": lambda at: 0.1 + at, "no private interval": lambda at
 
 
 @pytest.fixture(scope="module")
-def rate() -> pt.EstimateDesign:
+def rate() -> pt.results.EstimateDesign:
     return pt.design_estimate("bernoulli(?)", epsilon=2, n=40)
 
 
 @pytest.fixture(scope="module")
-def arms() -> pt.GroupsDesign:
+def arms() -> pt.results.GroupsDesign:
     return pt.design_groups(n=(40, 60), epsilon=2)
 
 
-def released(arms: pt.GroupsDesign, **other: Any) -> pt.GroupsRelease:
+def released(arms: pt.results.GroupsDesign, **other: Any) -> pt.results.GroupsRelease:
     """A release as a run would give it back, at once."""
-    made = pt.GroupsRelease(
+    made = pt.results.GroupsRelease(
         "alternative",
         0.012,
         0.25,
@@ -55,9 +55,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, float]]:
         asked.append(rates)
         return float(ndtr(12 * abs(rates[1] - rates[0]) - 1.6))
 
-    monkeypatch.setattr(pt.EstimateDesign, "expected_width", lambda _, at: WIDTHS["this interval"](at))
-    monkeypatch.setattr(pt.EstimateDesign, "width_bound", lambda _, at: WIDTHS["no private interval"](at))
-    monkeypatch.setattr(pt.GroupsDesign, "power", power)
+    monkeypatch.setattr(pt.results.EstimateDesign, "expected_width", lambda _, at: WIDTHS["this interval"](at))
+    monkeypatch.setattr(pt.results.EstimateDesign, "width_bound", lambda _, at: WIDTHS["no private interval"](at))
+    monkeypatch.setattr(pt.results.GroupsDesign, "power", power)
     return asked
 
 
@@ -69,7 +69,7 @@ def marks(line: Any) -> dict[float, float]:
 
 
 @pytest.mark.usefixtures("quick")
-def test_widths_stand_at_their_marks_beside_the_bound(rate: pt.EstimateDesign) -> None:
+def test_widths_stand_at_their_marks_beside_the_bound(rate: pt.results.EstimateDesign) -> None:
     axes = rate.plot()
     axes.figure.canvas.draw()
     for start, formula in WIDTHS.items():
@@ -98,7 +98,10 @@ def test_a_range_of_many_times_is_logarithmic_and_shows_what_it_was_made_for() -
 
 
 def test_patience_ends_with_whole_rounds(
-    rate: pt.EstimateDesign, arms: pt.GroupsDesign, quick: list[tuple[float, float]], monkeypatch: pytest.MonkeyPatch
+    rate: pt.results.EstimateDesign,
+    arms: pt.results.GroupsDesign,
+    quick: list[tuple[float, float]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = itertools.count()
     monkeypatch.setattr(intervals.time, "monotonic", lambda: float(next(clock)))
@@ -113,7 +116,7 @@ def test_patience_ends_with_whole_rounds(
 
 
 @pytest.mark.parametrize("simulated", [False, True])
-def test_a_real_estimate_lies_on_its_axis(rate: pt.EstimateDesign, simulated: bool) -> None:
+def test_a_real_estimate_lies_on_its_axis(rate: pt.results.EstimateDesign, simulated: bool) -> None:
     release = rate.run([0, 1, 0, 0] * 10, rng=np.random.default_rng(1) if simulated else None)
     axes = release.plot()
     axes.figure.canvas.draw()
@@ -132,15 +135,15 @@ def test_a_real_estimate_lies_on_its_axis(rate: pt.EstimateDesign, simulated: bo
 
 
 @pytest.mark.usefixtures("quick")
-def test_data_beyond_the_range_are_told(rate: pt.EstimateDesign) -> None:
-    found = pt.EstimateRelease(1.0, (0.9, 1.0), 0.95, "p", 1.0, 40, epsilon=2.0, beyond="above", design=rate)
+def test_data_beyond_the_range_are_told(rate: pt.results.EstimateDesign) -> None:
+    found = pt.results.EstimateRelease(1.0, (0.9, 1.0), 0.95, "p", 1.0, 40, epsilon=2.0, beyond="above", design=rate)
     axes = found.plot()
     assert "the data lie ABOVE the range" in axes.get_title(loc="left")
     assert artists.labelled(axes, "end of the range")[0].get_xdata()[0] == 1
 
 
 def test_power_is_drawn_for_two_rates_of_the_control_group(
-    arms: pt.GroupsDesign, quick: list[tuple[float, float]]
+    arms: pt.results.GroupsDesign, quick: list[tuple[float, float]]
 ) -> None:
     axes = arms.plot()
     axes.figure.canvas.draw()
@@ -178,7 +181,7 @@ def test_a_released_difference_and_its_interval(alternative: str, quick: list[tu
 
 
 @pytest.mark.usefixtures("quick")
-def test_rates_outside_of_0_and_1_and_hostile_names_are_drawn(arms: pt.GroupsDesign) -> None:
+def test_rates_outside_of_0_and_1_and_hostile_names_are_drawn(arms: pt.results.GroupsDesign) -> None:
     found = released(arms, rates=(-0.02, 0.23), decision="null", simulated=True, names=("$x^2$", "\u65e5" * 90))
     axes = found.plot()
     axes.figure.canvas.draw()
@@ -187,7 +190,7 @@ def test_rates_outside_of_0_and_1_and_hostile_names_are_drawn(arms: pt.GroupsDes
 
 
 @pytest.mark.usefixtures("quick")
-def test_pictures_on_the_caller_s_axes_have_two_lines_of_title(rate: pt.EstimateDesign) -> None:
+def test_pictures_on_the_caller_s_axes_have_two_lines_of_title(rate: pt.results.EstimateDesign) -> None:
     from matplotlib.figure import Figure
 
     ax = Figure().add_subplot()

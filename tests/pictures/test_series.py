@@ -28,27 +28,27 @@ def band(axes: Any, start: str) -> tuple[float, float]:
 
 
 def test_the_index_and_its_accuracy() -> None:
-    found = pt.ChangePoint(130, 25, 0.1, None, epsilon=0.5, method="direct", n=235)
+    found = pt.results.ChangePoint(130, 25, 0.1, None, epsilon=0.5, method="direct", n=235)
     axes = found.plot()
     axes.figure.canvas.draw()
     assert band(axes, "\u00b125") == (105, 155)
     assert axes.lines[0].get_xdata()[0] == 130
     assert axes.get_xlim() == (0, 235)
-    near_the_end = pt.ChangePoint(230, 25, 0.1, None, epsilon=0.5, method="direct", n=235).plot()
+    near_the_end = pt.results.ChangePoint(230, 25, 0.1, None, epsilon=0.5, method="direct", n=235).plot()
     assert band(near_the_end, "\u00b125") == (205, 235)
 
 
 def test_no_change_has_no_line() -> None:
-    axes = pt.ChangePoint(None, 25, 0.1, False, epsilon=0.5, method="blocks", n=235, false_alarm=0.05).plot()
+    axes = pt.results.ChangePoint(None, 25, 0.1, False, epsilon=0.5, method="blocks", n=235, false_alarm=0.05).plot()
     axes.figure.canvas.draw()
     assert not axes.lines
     assert "No change" in axes.get_title(loc="left")
-    simulated = pt.ChangePoint(3, 25, 0.1, None, epsilon=0.5, method="blocks", n=235, simulated=True).plot()
+    simulated = pt.results.ChangePoint(3, 25, 0.1, None, epsilon=0.5, method="blocks", n=235, simulated=True).plot()
     assert "SIMULATED" in simulated.get_title(loc="left")
 
 
 def test_noisy_sums_are_bars_of_their_blocks() -> None:
-    found = pt.ChangePoint(130, 25, 0.1, None, epsilon=0.5, method="blocks", n=249, block=40, sums=SUMS)
+    found = pt.results.ChangePoint(130, 25, 0.1, None, epsilon=0.5, method="blocks", n=249, block=40, sums=SUMS)
     axes = found.plot()
     axes.figure.canvas.draw()
     bars = sorted((bar.get_x(), bar.get_width(), bar.get_height()) for part in axes.containers for bar in part)
@@ -119,7 +119,7 @@ def test_a_real_monitor_draws_what_it_released() -> None:
 
 @pytest.mark.parametrize("simulated", [False, True])
 def test_an_alarm_by_itself(simulated: bool) -> None:
-    axes = pt.Alarm(510, 30, 560, simulated=simulated).plot()
+    axes = pt.results.Alarm(510, 30, 560, simulated=simulated).plot()
     axes.figure.canvas.draw()
     assert band(axes, "\u00b130") == (480, 540)
     assert [line.get_xdata()[0] for line in axes.lines] == [510, 560]

@@ -47,7 +47,7 @@ def test_design_is_the_tuned_test(studio: Any, P: Any, Q: Any) -> None:
 
 def test_the_saved_design_is_the_test_itself(studio: Any) -> None:
     asked = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 0.5, "n": 40, "document": True}
-    test = pt.PrivateTest.from_dict(studio.client.post("/api/design", json=asked).json()["document"])
+    test = pt.results.PrivateTest.from_dict(studio.client.post("/api/design", json=asked).json()["document"])
     assert test == pt.design("bernoulli(0.4)", "bernoulli(0.6)", epsilon=0.5, n=40)
 
 

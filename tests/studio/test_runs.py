@@ -331,7 +331,7 @@ def test_what_fails_after_the_charge_says_that_it_can_be_had_again(fresh: Any, m
         raise OSError("disk 4711")
 
     book = base64.b64encode(pickle.dumps(fresh.ledger)).decode()
-    monkeypatch.setattr(pt.PrivateTest, "release", broken)
+    monkeypatch.setattr(pt.results.PrivateTest, "release", broken)
     arguments = {
         "asked": {"n": None, "alpha": None, "neighbours": "replace", **RUN},
         "paths": {"source": str(fresh.folder / "tosses.csv")},
