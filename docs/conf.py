@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
@@ -145,6 +146,17 @@ def docstring(app: Sphinx, what: str, name: str, value: object, options: object,
     lines[:] = GoogleDocstring(lines, STYLE, app, what, name, value, options).lines()
 
 
+def among_results(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
+    """Docstrings write `PrivateTest.run`, in short; it stands among the results."""
+    target = node.get("reftarget", "")
+    if node.get("refdomain") != "py" or target.split(".")[0] not in pt.results.__all__:
+        return None
+    python = env.get_domain("py")
+    full = f"privatest.results.{target}"
+    return python.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], full, node, content)
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("missing-reference", among_results)
     app.connect("builder-inited", reference)
     app.connect("autodoc-process-docstring", docstring)

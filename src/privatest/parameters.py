@@ -142,8 +142,11 @@ def _doc_of(path: str, owner: type | None) -> str | None:
     """Return the completed docstring of a public name (``design``, ``PrivateTest.run``) or of the owner's method."""
     import privatest  # start-up: the package's __init__ imports this module
 
-    found: Any = privatest if owner is None or "." in path or path in privatest.__all__ else owner
-    for part in path.split("."):
+    parts = path.split(".")
+    found: Any = privatest if owner is None or len(parts) > 1 or path in privatest.__all__ else owner
+    if parts[0] in privatest.results.__all__:  # docstrings write PrivateTest.run
+        found = privatest.results
+    for part in parts:
         found = getattr(found, part, None)
     return inspect.getdoc(found)
 
