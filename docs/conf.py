@@ -146,17 +146,17 @@ def docstring(app: Sphinx, what: str, name: str, value: object, options: object,
     lines[:] = GoogleDocstring(lines, STYLE, app, what, name, value, options).lines()
 
 
-def among_results(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
-    """Docstrings write `PrivateTest.run`, in short; it stands among the results."""
+def in_short(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
+    """Docstrings write `PrivateTest.run` and `design` in short: the one stands among the results, the other does not."""
     target = node.get("reftarget", "")
-    if node.get("refdomain") != "py" or target.split(".")[0] not in pt.results.__all__:
+    if node.get("refdomain") != "py" or not target:
         return None
-    python = env.get_domain("py")
-    full = f"privatest.results.{target}"
-    return python.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], full, node, content)
+    room = "privatest.results" if target.split(".")[0] in pt.results.__all__ else "privatest"
+    document, kind = node["refdoc"], node["reftype"]
+    return env.get_domain("py").resolve_xref(env, document, app.builder, kind, f"{room}.{target}", node, content)
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("missing-reference", among_results)
+    app.connect("missing-reference", in_short)
     app.connect("builder-inited", reference)
     app.connect("autodoc-process-docstring", docstring)

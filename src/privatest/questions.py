@@ -135,7 +135,7 @@ QUESTIONS = {
     "/notions": Question(
         "notions.compare", "null alternative privacy", "Records under a notion of privacy and what it converts into."
     ),
-    "/columns": Question("column_names", "source", "The names of a file's columns, for whoever holds the data."),
+    "/columns": Question("data.column_names", "source", "The names of a file's columns, for whoever holds the data."),
     "/run/test": Question(
         "design",
         f"{_PAIR} {_PAID}",
