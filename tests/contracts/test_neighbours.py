@@ -144,7 +144,7 @@ def test_the_check_fails_when_a_persons_sum_is_not_scaled(neighbours: str, monke
     summed.cache_clear()
     opened.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(units, "joined", unscaled)
+        patch.setattr(units, "sum_of_persons", unscaled)
         ratio = largest(test.noise, {a - b for a, b in differences(test, list(null))})
     summed.cache_clear()
     opened.cache_clear()

@@ -111,8 +111,8 @@ def test_tampered_documents_are_refused() -> None:
 
     width = good["noise"]["width"]
     bad = [
-        tampered(epsilon=-1),
-        tampered(epsilon=0.5),  # the noise is too small for it
+        tampered(privacy="pure(-1)"),
+        tampered(privacy="pure(0.5)"),  # the noise is too small for it
         tampered(n=0),
         tampered(n="5"),
         tampered(format="privatest/test/99"),

@@ -471,7 +471,12 @@ class Design(Described, Generic[R]):
             raise InvalidInput(f"A {self.KIND} that is not private (epsilon=inf) {lack}.")
 
     def evalue(self, statistic: float | None, pvalue: float | None) -> float | None:  # noqa: ARG002 - of single tests
-        """The e-value of a release with this statistic and p-value; None if it has neither."""
+        """The e-value of a release with this statistic and p-value; None if it has neither.
+
+        Args:
+            statistic: the noisy statistic that was released, or None.
+            pvalue: the p-value of that statistic, or None.
+        """
         return None if pvalue is None else evalue_of_pvalue(pvalue)
 
     def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
