@@ -147,7 +147,7 @@ def docstring(app: Sphinx, what: str, name: str, value: object, options: object,
 
 
 def in_short(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
-    """Docstrings write `PrivateTest.run` and `design` in short: the one stands among the results, the other does not."""
+    """Docstrings write `PrivateTest.run` and `design` in short: only the first is among the results."""
     target = node.get("reftarget", "")
     if node.get("refdomain") != "py" or not target:
         return None
