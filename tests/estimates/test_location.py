@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from privatest.estimates.estimate import PLACES, STARTS, UNSEEN, Location
+from privatest.estimates.location import PLACES, STARTS, UNSEEN, Location
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.privacy.notions import make_neighbourhood, make_notion
 

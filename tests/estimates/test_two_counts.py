@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from privatest.estimates.groups import TwoCounts, _masses
+from privatest.estimates.groups import _masses
+from privatest.estimates.groups_pvalue import TwoCounts
 from privatest.laws.block_laws import NoisyCount, masses_of
 from privatest.privacy import Tulap
 
