@@ -22,8 +22,8 @@ import pytest
 import privatest as pt
 from privatest import engines
 from privatest.engines import open_source
+from privatest.engines.databases import IbisLanguage, SqlRecords
 from privatest.engines.records import counting_score
-from privatest.engines.sql import IbisLanguage, SqlRecords
 from privatest.errors import InvalidData, InvalidInput, MissingExtra
 from privatest.scores import BoundedCells, Cells, LabelCells, Score
 from tests.engines.catalogue import NUMERIC, SCORES, STRANGE, first_rows
