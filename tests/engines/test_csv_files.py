@@ -268,7 +268,7 @@ def test_no_bytes_make_a_run_fail(tmp_path: Path, data: bytes, block: int) -> No
     path = written(tmp_path, b"x,who\n" + data)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_files, "BLOCK", block)
-        count = pt.count_records(path, column="x")
+        count = pt.data.count_records(path, column="x")
         assert count == len(by_letters(data, 2)) or block == 8
         assert LINE_TEST.run(path, column="x").decision in ("null", "alternative")
         assert LABEL_TEST.run(path, column="x").decision in ("null", "alternative")
@@ -287,7 +287,7 @@ def alone(program: str, *files: Path) -> tuple[str, str]:
 
 def test_bad_bytes_in_a_row_that_does_not_fit_say_nothing(tmp_path: Path) -> None:
     """In a process of its own: what Arrow and Python write at the end of one is seen too."""
-    program = "import sys, privatest as pt; print([pt.count_records(path, column='x') for path in sys.argv[1:]])"
+    program = "import sys, privatest as pt; print([pt.data.count_records(path, column='x') for path in sys.argv[1:]])"
     files = [
         written(tmp_path, data, f"{number}.csv")
         for number, data in enumerate(
@@ -317,8 +317,8 @@ def test_a_quote_that_is_never_closed_ends_the_reading(tmp_path: Path) -> None:
 def test_memory_for_a_long_row_is_bounded(tmp_path: Path) -> None:
     path = written(tmp_path, b'x,y\n1,"' + b"a,b\n" * (32 << 20))
     program = (
-        "import sys, resource, privatest as pt; pt.count_records(sys.argv[2], column='x');"
-        "start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; pt.count_records(sys.argv[1], column='x');"
+        "import sys, resource, privatest as pt; pt.data.count_records(sys.argv[2], column='x');"
+        "start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; pt.data.count_records(sys.argv[1], column='x');"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start)"
     )
     small = written(tmp_path, "x,y\n1,2\n", "small.csv")

@@ -251,7 +251,7 @@ def read_lines(lines: Iterable[bytes | str], *, table: bool = False) -> LineFiel
             line.
 
     >>> import privatest as pt
-    >>> pt.count_records(pt.read_lines(["3", " 0.5", "often", ""]))
+    >>> pt.data.count_records(pt.data.read_lines(["3", " 0.5", "often", ""]))
     4
     """
     try:

@@ -462,7 +462,7 @@ def _slices(batch: Any, wanted: ColumnNames) -> Iterator[RowPart]:
 
 
 def names_in(paths: Sequence[str]) -> list[str]:
-    """Return the names of the columns; see :func:`privatest.column_names`."""
+    """Return the names of the columns; see :func:`privatest.data.column_names`."""
     form, files = files_of(paths)
     import_arrow(f"A file of the format {form}")
     if form == "Parquet":
