@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import privatest as pt
 from privatest import errors, questions
 
 WIDTH = 80
@@ -272,8 +273,6 @@ def working(what: str) -> Iterator[None]:
         return
     from rich.console import Console
 
-    from privatest import progress  # start-up: where there is no terminal there is no bar
-
     with Console(stderr=True, highlight=False, markup=False).status(what) as status:
         started = time.monotonic()
 
@@ -284,7 +283,7 @@ def working(what: str) -> Iterator[None]:
                 told = f"{headway.done} of {headway.total}" + (f" ({headway.detail})" if headway.detail else "")
                 status.update(f"{what} {bar} {plain(told)}")
 
-        with progress(listener):
+        with pt.progress(listener):
             yield
 
 
