@@ -39,9 +39,9 @@ from typing import Annotated, Any
 import typer
 
 import privatest as pt
-from privatest import errors, followed, numbers, questions
+from privatest import errors, followed, numbers, options
 from privatest import facts as markup
-from privatest.cli.options import (
+from privatest.cli.arguments import (
     Given,
     asked_of,
     check_target,
@@ -231,7 +231,7 @@ def _planned(given: Given, asked: Mapping[str, Any], command: str, design: Any, 
         write_report(given["report"], question={**asked, "n": design.n}, design=design, kind=command, **about)
 
 
-ASKED = (questions.RULE, questions.WHERE, questions.RUN)
+ASKED = (options.RULE, options.WHERE, options.RUN)
 """The roles of what a function takes that designs and runs in one call."""
 PAID = ("ledger", "dataset", "request")
 TIMEOUT = "ledger_timeout"
@@ -459,9 +459,9 @@ def check(given: Given) -> None:
         )
     needs = {"estimate": "data family", "fit": "data null distance", "check": "data null alternative"}[kind]
     asked = asked_of(kind, defaultdict(lambda: None, given), needs)
-    words = _of_role(kind, asked, questions.WHERE)
+    words = _of_role(kind, asked, options.WHERE)
     if kind == "check":
-        words |= _of_role(kind, asked, questions.RULE)
+        words |= _of_role(kind, asked, options.RULE)
     elif kind == "fit":
         words["null"] = pt.design_fit(asked["null"], distance=asked["distance"], epsilon=1, n=1000, beta=None)
     else:
@@ -491,9 +491,9 @@ def decide(given: Given) -> None:
     if saved is not None:
         test = _saved(saved, given)
     else:
-        rules = _of_role("test", asked, questions.RULE)
+        rules = _of_role("test", asked, options.RULE)
         if "n" not in rules and rules.get("neighbours") != "add-remove":  # else the number is not public
-            counted = (*questions.named("test", questions.WHERE), "max_rows_per_unit")
+            counted = (*options.named("test", options.WHERE), "max_rows_per_unit")
             rules["n"] = pt.data.count_records(source, **{name: asked[name] for name in counted if name in asked})
             if rules["n"] == 0:
                 raise errors.InvalidData("The data have no records. Pass at least one.")
@@ -501,13 +501,13 @@ def decide(given: Given) -> None:
             test = pt.design(**rules)
             test.check_tells()
     _save(given, asked)
-    found = test.run(source, **_of_role("test", asked, questions.WHERE, questions.RUN), **paid(asked))
+    found = test.run(source, **_of_role("test", asked, options.WHERE, options.RUN), **paid(asked))
     _answer("test", given, asked, found)
 
 
 def _saved(path: str, given: Given) -> pt.results.PrivateTest:
     """A test from a file; nothing else may say what the test is."""
-    also = [questions.flag(name) for name in questions.named("test", questions.RULE) if given[name] is not None]
+    also = [options.flag(name) for name in options.named("test", options.RULE) if given[name] is not None]
     if also:
         raise errors.InvalidInput(f"--design says what the test is; leave out {', '.join(also)}.")
     return pt.results.PrivateTest.from_json(read_text(path, "--design"))
@@ -582,7 +582,7 @@ def estimate(given: Given) -> None:
     """
     asked = asked_of("estimate", given)
     if _is_plan("estimate", given, asked, "at", "width"):
-        plan_estimate(given, asked, _of_role("estimate", asked, questions.RULE))
+        plan_estimate(given, asked, _of_role("estimate", asked, options.RULE))
         return
     if asked.get("neighbours") == "add-remove" and "n" not in asked:
         raise errors.InvalidInput(
@@ -610,7 +610,7 @@ def groups(given: Given) -> None:
     """
     asked = asked_of("groups", given)
     if _is_plan("groups", given, asked, "n", "rate", "lift", "beta"):
-        plan_groups(given, asked, _of_role("groups", asked, questions.RULE))
+        plan_groups(given, asked, _of_role("groups", asked, options.RULE))
         return
     if "treatment" not in asked and "group" not in asked:
         raise errors.InvalidInput(
@@ -629,13 +629,13 @@ def groups(given: Given) -> None:
 
 def _is_plan(command: str, given: Given, asked: Mapping[str, Any], *planned: str) -> bool:
     """Whether there are no data, so that a plan is asked for; what goes with one of the two only is refused."""
-    roles = (questions.SOURCE, questions.WHERE, questions.READING, questions.RUN, questions.PAYER)
-    on_data = questions.named(command, *roles)
+    roles = (options.SOURCE, options.WHERE, options.READING, options.RUN, options.PAYER)
+    on_data = options.named(command, *roles)
     if "data" not in asked:
-        if also := [questions.flag(name) for name in on_data if name in asked]:
+        if also := [options.flag(name) for name in on_data if name in asked]:
             raise errors.InvalidInput(f"The data are missing: give DATA, or for a plan leave out {', '.join(also)}.")
         return True
-    if also := [questions.flag(name) for name in planned if given[name] is not None]:
+    if also := [options.flag(name) for name in planned if given[name] is not None]:
         raise errors.InvalidInput(f"{', '.join(also)}: this is for a plan. Leave it out, or leave out the data.")
     return False
 
@@ -650,9 +650,9 @@ def _checked(given: Given, asked: Mapping[str, Any], *reads: str | None) -> Any:
 
 def _read_as(asked: Mapping[str, Any], name: str = "data") -> Any:
     """The data that are asked about, to be read as asked."""
-    words = _of_role("detect", asked, questions.READING)  # which has all of them
+    words = _of_role("detect", asked, options.READING)  # which has all of them
     if "missing" in words:
-        words["missing"] = questions.separate(words["missing"])
+        words["missing"] = options.separate(words["missing"])
     table = any(asked.get(key) is not None for key in ("column", "unit", "order", "group"))
     return pt.data.read_as(address_of(asked[name], table=table), **words)
 
@@ -703,7 +703,7 @@ def _answer(command: str, given: Given, asked: Mapping[str, Any], found: Any) ->
 
 def _of_role(command: str, asked: Mapping[str, Any], *roles: str) -> dict[str, Any]:
     """What was asked of some roles: the arguments of a function."""
-    return {name: asked[name] for name in questions.named(command, *roles) if name in asked}
+    return {name: asked[name] for name in options.named(command, *roles) if name in asked}
 
 
 STANDARD_INPUT = "-"
@@ -846,16 +846,16 @@ def _how_to_go_on(command: str, asked: Mapping[str, Any], state: str | None) -> 
 def _opened(command: str, state: str | None, asked: dict[str, Any], source: str | None) -> Any:
     """The monitor or sequential test in the state file, if there is one, else a new one."""
     read = source if "ledger" in asked else None
-    made: Any = getattr(pt, questions.QUESTIONS[command].call)
+    made: Any = getattr(pt, options.QUESTIONS[command].call)
     if state is not None and os.path.exists(state) and "null" not in asked:
         if rest := [name for name in asked if name not in ("ledger", "ledger_timeout")]:
-            listed = ", ".join(map(questions.flag, rest))
+            listed = ", ".join(map(options.flag, rest))
             raise errors.InvalidInput(f"The state {state!r} says what is watched; {listed} would need --null as well.")
         ledger = opened(asked) if "ledger" in asked else None
         return made.load(state, ledger=ledger, source=read)
     check_payment(asked)
-    need(asked, *questions.QUESTIONS[command].needs.split())
-    settings = {name: asked[name] for name in questions.named(command, questions.RULE) if name in asked} | paid(asked)
+    need(asked, *options.QUESTIONS[command].needs.split())
+    settings = {name: asked[name] for name in options.named(command, options.RULE) if name in asked} | paid(asked)
     with working(f"designing the {NOUNS[command]}"):
         return made(**settings, state=state, source=read)
 
@@ -1039,7 +1039,7 @@ def _pairs_apart(words: Sequence[str]) -> list[str]:
     >>> _pairs_apart(["estimate", "--between", "-3,3"]), _pairs_apart(["--between=-3,3"])
     (['estimate', '--between', '-3', '3'], ['--between', '-3', '3'])
     """
-    flags = {questions.flag(option.name) for option in questions.OPTIONS if option.kind is questions.RANGE}
+    flags = {options.flag(option.name) for option in options.OPTIONS if option.kind is options.RANGE}
     found: list[str] = []
     for word in words:
         flag, equals, value = word.partition("=")

@@ -46,7 +46,7 @@ from privatest.hypotheses.sets import (
     union,
 )
 from privatest.numbers import suggestion
-from privatest.questions import unanswered
+from privatest.unanswered import unanswered
 
 DEEPEST = 20
 LONGEST = 1_000_000
