@@ -133,6 +133,9 @@ ONE_SIDED = [
     ("normal(mean<=0, sd=1)", "normal(mean>=0.5, sd=1)", "normal({}, 1)", (-9, 0), (0.5, 9)),
     ("normal(0, sd<=1)", "normal(0, sd>=1.5)", "normal(0, {})", (0.01, 1), (1.5, 50)),
     ("laplace(loc<=0, scale=1)", "laplace(loc>=0.7, scale=1)", "laplace({}, 1)", (-9, 0), (0.7, 9)),
+    ("student_t(5, loc<=0)", "student_t(5, loc>=0.7)", "student_t(5, {})", (-1e6, 0), (0.7, 1e6)),
+    ("student_t(5, loc>=0.7)", "student_t(5, loc<=0)", "student_t(5, {})", (1e3, 0.7), (0, -1e3)),
+    ("pareto(1, scale<=1)", "pareto(1, scale>=1.5)", "pareto(1, {})", (1e-3, 1), (1.5, 99)),
 ]
 
 
@@ -158,6 +161,13 @@ def test_one_sided_families_are_worst_at_their_boundary(
         (("normal(mean<=0, sd=1)", "normal(mean>=0.5, sd=1)"), ("normal(0, 1)", "normal(0.5, 1)")),
         (("exponential(mean<=1)", "exponential(mean>=1.5)"), ("exponential(1)", "exponential(1.5)")),
         (("geometric(p>=0.7)", "geometric(p<=0.6)"), ("geometric(0.7)", "geometric(0.6)")),
+        (("zipf(a<=2)", "zipf(a>=3)"), ("zipf(2)", "zipf(3)")),
+        (("beta(2, b<=2)", "beta(2, b>=3)"), ("beta(2, 2)", "beta(2, 3)")),
+        (("pareto(1, scale<=1)", "pareto(1, scale>=1.5)"), ("pareto(1, 1)", "pareto(1, 1.5)")),
+        (
+            ("negative_binomial(n<=3, p=0.5)", "negative_binomial(n>=5, p=0.5)"),
+            ("negative_binomial(3, 0.5)", "negative_binomial(5, 0.5)"),
+        ),
         (
             ("negative_binomial(3, p>=0.6)", "negative_binomial(3, p<=0.5)"),
             ("negative_binomial(3, 0.6)", "negative_binomial(3, 0.5)"),

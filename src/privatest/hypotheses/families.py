@@ -552,8 +552,14 @@ DISCRETE: Final[dict[str, Masses]] = {
         lambda k, n, p: special_functions().betainc(n, k + 1, p),
         lambda k, n, p: special_functions().betaincc(n, k + 1, p),
     ),
+    "zipf": Masses(
+        lambda k, a: -a * np.log(k) - math.log(special_functions().zeta(a)),
+        lambda k, a: 1 - special_functions().zeta(a, k + 1) / special_functions().zeta(a),
+        lambda k, a: special_functions().zeta(a, k + 1) / special_functions().zeta(a),
+        low=1.0,
+    ),
 }
-"""By their names in scipy.stats. Its zipf is not among them: no special function is its cdf."""
+"""By their names in scipy.stats."""
 
 
 Rule = tuple[str, Callable[[float], bool]]
