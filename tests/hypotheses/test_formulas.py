@@ -91,7 +91,7 @@ def test_continuous_formulas_are_scipys(name: str, show: Callable[[str], None]) 
         assert value < LOOSE.get((name, method), TOLERANCE), method
 
 
-@pytest.mark.parametrize("name", [name for name in DISCRETE if name != "zipf"])  # its cdf in scipy adds up masses one by one
+@pytest.mark.parametrize("name", [name for name in DISCRETE if name != "zipf"])  # scipy adds its masses one by one
 def test_discrete_formulas_are_scipys(name: str, show: Callable[[str], None]) -> None:
     rng = np.random.default_rng(list(name.encode()))
     u = np.array([0.25, 0.5, 0.75, 0.01, 0.99, 1e-6, 0.0, 1.0])
