@@ -17,7 +17,9 @@ from scipy import special, stats
 
 from privatest.errors import InvalidDistribution
 from privatest.hypotheses import DiscretePair, Labels, WholeNumbers, as_distribution, make_pair
-from privatest.hypotheses.pair import DENSE, IntegerBlocks, common_atoms
+from privatest.hypotheses.distribution import IntegerBlocks
+from privatest.hypotheses.families import DENSE
+from privatest.hypotheses.pair import common_atoms
 from privatest.numbers import distinct
 
 FAMILIES: list[Any] = [
