@@ -210,7 +210,7 @@ def test_a_designed_test_is_taken_as_it_is(kind: str, tmp_path: Path) -> None:
     assert plan.privacy == test.privacy
     assert plan.price == test.price
     assert plan.accuracy == BitDesign(test.n, test.alpha, test.beta).failures().accuracy(0.2)
-    again = pt.ChangePlan.from_json(plan.to_json())
+    again = pt.results.ChangePlan.from_json(plan.to_json())
     assert (again == plan, again.price, again.block) == (True, plan.price, test.n)
     data = np.zeros(20 * test.n)
     assert again.run(data).index is not None
@@ -343,10 +343,10 @@ def test_a_document_cannot_be_edited_into_a_test_that_costs_more() -> None:
     document = json.loads(pt.design_change(test=pt.design(*COINS, epsilon=1, n=9)).to_json())
     dear = {**document["detection"], "parts": [pt.design(*COINS, epsilon=2, n=9).to_dict()]}
     with pytest.raises(InvalidDocument, match="costs more than the plan's epsilon"):
-        pt.ChangePlan.from_dict({**document, "detection": dear})
+        pt.results.ChangePlan.from_dict({**document, "detection": dear})
     for part in ({"format": "privatest/other/1"}, pt.design(*COINS, epsilon=1, n=9, test="llr").to_dict()):
         with pytest.raises(InvalidDocument):
-            pt.ChangePlan.from_dict({**document, "detection": {**document["detection"], "parts": [part]}})
+            pt.results.ChangePlan.from_dict({**document, "detection": {**document["detection"], "parts": [part]}})
     longer = {**document["detection"], "parts": [pt.design(*COINS, epsilon=1, n=10).to_dict()]}
     with pytest.raises(InvalidDocument, match="does not fit the plan"):
-        pt.ChangePlan.from_dict({**document, "detection": longer})
+        pt.results.ChangePlan.from_dict({**document, "detection": longer})

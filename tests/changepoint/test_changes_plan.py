@@ -75,7 +75,7 @@ N = 600
 
 
 @cache
-def plan(epsilon: float = 1.0, n: int = N, rows: int = 1) -> pt.ChangesPlan:
+def plan(epsilon: float = 1.0, n: int = N, rows: int = 1) -> pt.results.ChangesPlan:
     return pt.design_changes(P, Q, epsilon=epsilon, n=n, max_rows_per_unit=rows)
 
 
@@ -90,7 +90,7 @@ def RNG(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def loss(made: pt.ChangesPlan, block: int) -> Fraction:
+def loss(made: pt.results.ChangesPlan, block: int) -> Fraction:
     """The exact loss of all noisy sums together, over all binary series of six records and their neighbours."""
     small = replace(made, n=6, block=block)._blocks
     noise = small.design.noise
@@ -160,17 +160,17 @@ def test_the_spacing_leaves_whole_blocks_enough_on_either_side(n: int) -> None:
 
 def test_the_plan_travels_and_refuses_what_is_edited() -> None:
     made = plan()
-    assert pt.ChangesPlan.from_json(made.to_json()) == made
+    assert pt.results.ChangesPlan.from_json(made.to_json()) == made
     document = made.to_dict()
     with pytest.raises(InvalidDocument, match="budget"):
-        pt.ChangesPlan.from_dict({**document, "budget": "2"})
+        pt.results.ChangesPlan.from_dict({**document, "budget": "2"})
     with pytest.raises(InvalidDocument):
-        pt.ChangesPlan.from_dict({**document, "score": {}})
+        pt.results.ChangesPlan.from_dict({**document, "score": {}})
 
 
 def test_an_outcome_travels() -> None:
     found = plan().run(series((200, 400), RNG(3)), rng=RNG(4))
-    assert pt.ChangePoints.from_dict(found.to_dict()) == found
+    assert pt.results.ChangePoints.from_dict(found.to_dict()) == found
     assert "SIMULATED" in str(found)
     assert str(found.indices[0]) in found.sentence
     quiet = plan().run(series((), RNG(3)), rng=RNG(5))

@@ -30,7 +30,7 @@ import pytest
 import privatest as pt
 from privatest.engines import arrays, sources
 from privatest.engines import arrays as frames
-from privatest.engines import files as csv_files
+from privatest.engines import csv as csv_files
 from privatest.engines import files as paths
 from privatest.engines.records import GUARDED_METHODS, Guarded
 from privatest.errors import InvalidData, InvalidInput
@@ -91,8 +91,8 @@ ENTRANCES: dict[str, Callable[[Any, Words, Words], object]] = {
     "function": lambda data, where, paid: pt.detect_change(data, test=STATED, assume_change=True, **where, **paid),
     "monitor": lambda data, where, _: pt.Monitor(*RATES, epsilon=1).update_many(data, **where),
     "sequential": lambda data, where, _: pt.Sequential(*RATES, epsilon=1).update_many(data, **where),
-    "count": lambda data, where, _: pt.count_records(data, **where),
-    "names": lambda data, _, __: pt.column_names(data),
+    "count": lambda data, where, _: pt.data.count_records(data, **where),
+    "names": lambda data, _, __: pt.data.column_names(data),
 }
 UNORDERED = ("run", "decide", "estimate", "groups", "groups, units", "fit", "check")
 """What asks any source, a database's without an order among them, and looks at what its records hold."""
@@ -108,7 +108,7 @@ def test_one_file_that_is_reached_twice_is_refused_before_the_charge(form: str, 
     ledger = pt.Ledger(tmp_path / "ledger.db")
     ledger.grant("may", epsilon=5)
     for name, enter in ENTRANCES.items():
-        for given in (source, pt.open_once(source)) if name != "names" else (source,):
+        for given in (source, pt.data.open_once(source)) if name != "names" else (source,):
             with pytest.raises(InvalidData, match="One file is reached twice"):
                 enter(given, {"column": "x"}, {"ledger": ledger, "dataset": "may", "request": name})
     assert ledger.spent("may") == 0
@@ -119,7 +119,13 @@ def test_one_file_is_not_both_groups(form: str, tmp_path: Path) -> None:
     file = tmp_path / f"may.{form}"
     WRITERS[form](file)
     os.link(file, tmp_path / f"other.{form}")
-    for other in (file, str(file), tmp_path / f"other.{form}", pt.open_once(file), pt.read_as(file, missing="NA")):
+    for other in (
+        file,
+        str(file),
+        tmp_path / f"other.{form}",
+        pt.data.open_once(file),
+        pt.data.read_as(file, missing="NA"),
+    ):
         with pytest.raises(InvalidData, match="both groups"):
             pt.compare_groups(file, other, column="x", epsilon=1)
     with pytest.raises(InvalidData, match="both groups"):
@@ -139,8 +145,8 @@ def test_one_table_is_not_both_groups(tmp_path: Path) -> None:
         f"{address}::main.t",
         f"duckdb:///{tmp_path}/../{tmp_path.name}/a.db::t",
         f"duckdb:///{tmp_path}/link.db::t",
-        pt.open_once(table),
-        pt.read_as(table, missing="NA"),
+        pt.data.open_once(table),
+        pt.data.read_as(table, missing="NA"),
     ):
         with pytest.raises(InvalidData, match="both groups"):
             pt.compare_groups(table, other, column="x", epsilon=1)
@@ -293,7 +299,7 @@ def test_a_panic_of_a_library_is_a_sentence_and_an_interrupt_is_one(raised: type
         yield 0
         raise raised(CANARY)
 
-    for ask in (pt.count_records, lambda data: pt.estimate(data, "bernoulli(?)", epsilon=1)):
+    for ask in (pt.data.count_records, lambda data: pt.estimate(data, "bernoulli(?)", epsilon=1)):
         with pytest.raises(InvalidData if raised is Panic else raised) as caught:
             ask(records())
         assert raised is not Panic or CANARY not in "".join(traceback.format_exception(caught.value))
@@ -308,10 +314,11 @@ READS = set(
 )
 """How libraries are asked for what records hold."""
 READERS = {
-    "engines/files.py": "rows of CSV, Parquet and Feather files: `rows` and `structure`; fields: `FieldRecords`",
+    "engines/csv.py": "rows of CSV files, inside `rows` and `structure`; lines of text",
+    "engines/files.py": "rows of Parquet and Feather files: `rows` and `structure`",
     "engines/arrays.py": "columns of Arrow, pandas and polars: `open_source`, or questions of `StreamedRecords`",
     "engines/sources.py": "what speaks Arrow, and iterators of records: `open_source`",
-    "engines/sql.py": "DuckDB, PostgreSQL, and what else Ibis speaks to: `SqlRecords._ask`, `each_guarded`",
+    "engines/databases.py": "DuckDB, PostgreSQL, and what else Ibis speaks to: `SqlRecords._ask`, `each_guarded`",
     "engines/spark.py": "Spark: `SparkRecords._guarded`, which also turns its log off",
 }
 """All modules that ask libraries for records, and by which guard; each of these is `records.guarded` in the end."""
@@ -377,7 +384,7 @@ def test_every_question_of_every_kind_of_records_is_asked_unheard() -> None:
     assert len(every) > 12
 
 
-UNASKED = {"parts", "part", "in_places", "consumed", "owners", "portions", "encoded", "numbers"}
+UNASKED = {"parts", "part", "in_places", "consumed", "owners", "portions", "coded", "numbers"}
 """Methods that look at no record, and those that only the others call; portions are guarded one by one."""
 
 
@@ -494,7 +501,7 @@ def test_one_person_is_one_however_the_unit_is_written(units: tuple[Any, Any], t
     for source in sources:
         with pytest.raises(InvalidData, match="both groups"):
             pt.compare_groups(source, group="arm", column="x", unit="who", epsilon=1)
-        assert pt.count_records(source, column="x", unit="who") == 3
+        assert pt.data.count_records(source, column="x", unit="who") == 3
 
 
 def _singles(folder: Path) -> list[Any]:

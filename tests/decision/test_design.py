@@ -77,7 +77,7 @@ def test_a_release_tells_reads_back_and_knows_its_design(kind: str) -> None:
 @pytest.mark.parametrize("kind", MADE)
 @pytest.mark.parametrize("word", ["unit", "order"])
 def test_what_means_nothing_is_refused_by_name(kind: str, word: str) -> None:
-    refused = word == "order" and not isinstance(made(kind), pt.ChangePlan)
+    refused = word == "order" and not isinstance(made(kind), pt.results.ChangePlan)
     frame = {"x": np.array(DATA), "id": np.arange(len(DATA))}
     pandas = pytest.importorskip("pandas")
     if not refused:
@@ -104,19 +104,21 @@ def test_a_document_of_another_kind_or_version_is_refused_by_its_format(kind: st
 def test_a_plan_cannot_be_edited_into_one_that_costs_more_than_it_says() -> None:
     plan = made("blocks").to_dict()
     with pytest.raises(InvalidDocument, match="before it was rounded"):
-        pt.ChangePlan.from_dict({**plan, "detection": {**plan["detection"], "budget": "9"}})
-    noisy = pt.ChangePlan.from_dict({**plan, "epsilon": 0.5, "detection": {**plan["detection"], "budget": "1/2"}})
+        pt.results.ChangePlan.from_dict({**plan, "detection": {**plan["detection"], "budget": "9"}})
+    noisy = pt.results.ChangePlan.from_dict(
+        {**plan, "epsilon": 0.5, "detection": {**plan["detection"], "budget": "1/2"}}
+    )
     assert noisy._design.detector.design.noise.epsilon == noisy.price == pytest.approx(0.5)  # type: ignore[attr-defined]
     paper = made("paper").to_dict()
     cheaper = {**paper, "epsilon": 0.5, "detection": {**paper["detection"], "budget": "1/2"}}
     with pytest.raises(InvalidDocument, match="costs more than the plan's epsilon"):
-        pt.ChangePlan.from_dict(cheaper)
+        pt.results.ChangePlan.from_dict(cheaper)
     away = pt.design(*COINS, epsilon=2, n=paper["block"], neighbours="add-remove").to_dict()
     with pytest.raises(InvalidDocument, match="a record that comes or goes"):
-        pt.ChangePlan.from_dict({**paper, "detection": {**paper["detection"], "parts": [away]}})
+        pt.results.ChangePlan.from_dict({**paper, "detection": {**paper["detection"], "parts": [away]}})
     fit = made("distance").to_dict()
     with pytest.raises(InvalidDocument, match="costs more than the plan's epsilon"):
-        pt.ChangePlan.from_dict({**fit, "epsilon": 0.5, "detection": {**fit["detection"], "budget": "1/2"}})
+        pt.results.ChangePlan.from_dict({**fit, "epsilon": 0.5, "detection": {**fit["detection"], "budget": "1/2"}})
 
 
 @pytest.mark.parametrize("kind", ["test", "optimum", "fit", "blocks"])
