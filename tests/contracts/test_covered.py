@@ -401,6 +401,19 @@ def test_a_field_that_nobody_reads_is_refused(name: str) -> None:
             type(original).from_dict(document)
 
 
+@pytest.mark.parametrize("field", ["cutoff", "score.step", "score.origin", "coin.cutoff", "shift"])
+def test_numbers_beyond_all_doubles_are_refused_before_there_are_data(field: str) -> None:
+    """A release could not be written with them: it would be charged, and never be there."""
+    document = json.loads(json.dumps(made("test, pure(1)").to_dict()))
+    place = document
+    for name in field.split(".")[:-1]:
+        place = place.setdefault(name, {"share": "1/2"})
+    name = field.split(".")[-1]
+    place[name] = 10**30 if name == "shift" else f"1{'0' * 400}"
+    with pytest.raises(InvalidDocument, match=r"1e100|64 bits"):
+        pt.PrivateTest.from_dict(document)
+
+
 def with_chains(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The document with each of its noises replaced by one that hides a decision at a cutoff, and no more."""
     for place, part in enumerate(objects(document)):
