@@ -69,7 +69,7 @@ def test_what_comes_back(method: str, assume_change: bool) -> None:
     assert document["private"] is False
     known = (
         "index accuracy beta changed epsilon method n false_alarm power neighbours simulated block sums order_value "
-        "order_range receipt design privacy persons misfits"
+        "order_range receipt design privacy persons misfits odd_share odd_margin odd_epsilon"
     )
     assert {field.name for field in fields(point)} == set(known.split())
     assert "SIMULATED" in str(point)
@@ -115,7 +115,7 @@ def test_no_change(method: str) -> None:
     assert quiet.false_alarm is not None
     assert quiet.false_alarm <= 0.05
     assert "no change" in str(quiet)
-    assert quiet.sentence.startswith("No change was found in 400 records. One that ")
+    assert "No change was found in 400 records. One that " in quiet.sentence
     assert f" that {plan.accuracy} records or more follow" in quiet.sentence
     document = json.loads(json.dumps(quiet.to_dict()))
     assert (document["index"], document["changed"]) == (None, False)

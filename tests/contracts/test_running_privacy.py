@@ -36,7 +36,7 @@ from privatest.fit import FitTest, design_fit
 from privatest.fit.candidates import FitStatistic
 from privatest.fit.excess_law import Excess
 from privatest.hypotheses import make_pair
-from privatest.privacy import Laplace, Pure, Tulap, draws
+from privatest.privacy import Laplace, Pure, Tulap
 from privatest.privacy.notions import Neighbourhood
 from privatest.scores import Score, clamped_score
 from privatest.streams import Sequential, SequentialPlan
@@ -538,13 +538,6 @@ def watched(made: SumBlocks | BitBlocks, rule: Rule, batch: int | None) -> Calla
         return (None if alarm is None else (alarm.index, alarm.seen)), monitor.trace
 
     return run
-
-
-def test_a_walk_does_not_see_what_other_tests_left_in_a_cache() -> None:
-    """A table of noise that is there already would be walked entry by entry: it would not end."""
-    assert draws._cells(Fraction(2)) is not None
-    with walking(4):
-        assert draws._cells(Fraction(2)) is None
 
 
 @pytest.mark.parametrize(

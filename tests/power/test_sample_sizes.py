@@ -174,7 +174,7 @@ def test_bad_arguments_name_the_rule(arguments, message) -> None:  # type: ignor
         ({"n": 0}, "n=0 must be a whole number"),
         ({"n": 2.5}, "n=2.5 must be a whole number"),
         ({"n": True}, "n=True"),
-        ({"n": 10, "beta": 0.1}, "Leave one out"),
+        ({"n": 10, "beta": 0.1}, "Leave one of them out"),
         ({"n": 10, "alpha": 1.5}, r"alpha=1.5 must lie in \(0, 1\)"),
         ({"n": 10, "alpha": 0.1, "threshold": 0}, "Give one of them"),
         ({"n": 2**60}, "64 bits"),

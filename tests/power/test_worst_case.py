@@ -246,4 +246,3 @@ def test_sets_in_the_other_questions() -> None:
     np.testing.assert_allclose(curve.alpha, simple.alpha, atol=1e-6)
     names = [row.test for row in pt.compare(*sets, epsilon=1)]
     assert "tight" in names
-    assert "randomised response" not in names, "it has no worst case over sets here"

@@ -234,7 +234,7 @@ def test_a_worker_tells_rows_as_they_come(capsys: pytest.CaptureFixture[str], mo
             told(1)
     told = json.loads(capsys.readouterr().out)
     assert told["asked"] == {"epsilon": 1}
-    assert {"tight", "LLR", "randomised response"} <= {row["test"] for row in told["found"]}
+    assert {"tight", "LLR", "sLLR"} <= {row["test"] for row in told["found"]}
 
 
 def test_a_worker_that_began_early_is_taken_over_and_others_end() -> None:

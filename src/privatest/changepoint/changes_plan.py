@@ -179,9 +179,9 @@ _UNIT, _LARGEST_VOTE = 1 / 16, 40.0
 class _PublicOrders(PublicOrder):
     """The values of the column ``order`` at all indices that were released."""
 
-    def release(self, design: Any, draw: Any, records: Callable[[], Any], *, simulated: bool) -> Any:
+    def added(self, design: Any, outcome: Any, draw: Any, records: Callable[[], Any]) -> Any:  # noqa: ARG002 - no draw
         """The change points, with the values."""
-        found: ChangePoints = design.release(draw, simulated=simulated)
+        found: ChangePoints = outcome
         values = records().order_values([min(index, found.n - 1) for index in found.indices])
         return replace(found, order_values=tuple(values))
 
