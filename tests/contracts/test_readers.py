@@ -32,7 +32,7 @@ import pytest
 import privatest as pt
 from privatest.engines import arrays, sources
 from privatest.engines import arrays as frames
-from privatest.engines import files as csv_files
+from privatest.engines import csv as csv_files
 from privatest.engines import files as paths
 from privatest.engines.records import GUARDED_METHODS, Guarded
 from privatest.errors import InvalidData, InvalidInput
@@ -396,10 +396,11 @@ READS = set(
 )
 """How libraries are asked for what records hold."""
 READERS = {
-    "engines/files.py": "rows of CSV, Parquet and Feather files: `rows` and `structure`; fields: `FieldRecords`",
+    "engines/csv.py": "rows of CSV files, inside `rows` and `structure`; lines of text",
+    "engines/files.py": "rows of Parquet and Feather files: `rows` and `structure`",
     "engines/arrays.py": "columns of Arrow, pandas and polars: `open_source`, or questions of `StreamedRecords`",
     "engines/sources.py": "what speaks Arrow, and iterators of records: `open_source`",
-    "engines/sql.py": "DuckDB, PostgreSQL, and what else Ibis speaks to: `SqlRecords._ask`, `each_guarded`",
+    "engines/databases.py": "DuckDB, PostgreSQL, and what else Ibis speaks to: `SqlRecords._ask`, `each_guarded`",
     "engines/spark.py": "Spark: `SparkRecords._guarded`, which also turns its log off",
 }
 """All modules that ask libraries for records, and by which guard; each of these is `records.guarded` in the end."""
@@ -465,7 +466,7 @@ def test_every_question_of_every_kind_of_records_is_asked_unheard() -> None:
     assert len(every) > 12
 
 
-UNASKED = {"parts", "part", "in_places", "consumed", "owners", "portions", "encoded", "numbers"}
+UNASKED = {"parts", "part", "in_places", "consumed", "owners", "portions", "coded", "numbers"}
 """Methods that look at no record, and those that only the others call; portions are guarded one by one."""
 
 

@@ -25,7 +25,7 @@ def test_no_answer_is_silently_wrong(name: str) -> None:
     if name not in ("count_records", "compare_groups, group=x", "detect_change, order=x", "unit=x"):
         assert verdicts["dates"] == "refused"
     if name.startswith("estimate, "):
-        numbers = name in ("estimate, normal", "estimate, share above")
+        numbers = name in ("estimate, normal", "estimate, share above", "estimate, odd_epsilon")
         assert (verdicts["numbers"] == "right") == numbers, verdicts
 
 
