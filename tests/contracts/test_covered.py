@@ -411,7 +411,7 @@ def test_numbers_beyond_all_doubles_are_refused_before_there_are_data(field: str
     name = field.split(".")[-1]
     place[name] = 10**30 if name == "shift" else f"1{'0' * 400}"
     with pytest.raises(InvalidDocument, match=r"1e100|64 bits"):
-        pt.PrivateTest.from_dict(document)
+        pt.results.PrivateTest.from_dict(document)
 
 
 def with_chains(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -440,7 +440,7 @@ def test_a_decision_between_two_cutoffs_needs_noise_that_hides_the_total() -> No
     """A chain hides what is decided at one cutoff. Its single values tell totals of neighbours apart."""
     half = [0.5, 0.5]
 
-    def narrow(test: pt.PrivateTest, **ends: str) -> dict[str, Any]:
+    def narrow(test: pt.results.PrivateTest, **ends: str) -> dict[str, Any]:
         """The document of a test whose records score 0 or 1, with a chain for noise."""
         document = json.loads(json.dumps(test.to_dict()))
         score = document["score"]
@@ -450,11 +450,11 @@ def test_a_decision_between_two_cutoffs_needs_noise_that_hides_the_total() -> No
         chain = {"kind": "chain", "notion": "zcdp(0.5)", "width": 1, "start": "1/2", "flipped": False}
         return {**document, "noise": chain, **ends}
 
-    one = pt.PrivateTest.from_dict(narrow(pt.design(*COINS, privacy="zcdp(0.5)", n=20), cutoff="8"))
+    one = pt.results.PrivateTest.from_dict(narrow(pt.design(*COINS, privacy="zcdp(0.5)", n=20), cutoff="8"))
     assert one.released == "decision"
     two = pt.design("normal(0, 1)", "any_of(normal(-1, 1), normal(1, 1))", privacy="zcdp(0.5)", n=20)
     with pytest.raises(InvalidDocument, match="between two cutoffs"):
-        pt.PrivateTest.from_dict(narrow(two, cutoff="8", upper="9"))
+        pt.results.PrivateTest.from_dict(narrow(two, cutoff="8", upper="9"))
     chances = [float(Fraction(height, ONE)) for height in one.noise.heights]  # type: ignore[attr-defined]
     alone = [high - low for low, high in itertools.pairwise(chances)]  # of each total, that this one value was drawn
     assert max(p / q for p, q in itertools.pairwise(alone) if q > 0) > 100
