@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 import privatest as pt
-from privatest import Ledger, count_records, engines
+from privatest import Ledger, engines
+from privatest.data import count_records
 from privatest.errors import InvalidData
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 from tests.cli.test_commands import until
