@@ -306,8 +306,7 @@ def check_target(reads: Iterable[str | None] = (), force: bool = False, **paths:
                 raise errors.InvalidInput(f"{option} {path!r} is a pipe or a device. Name a file.")
             if name != "state" and not force and target.is_file() and not _ours(name, path):
                 raise errors.InvalidInput(
-                    f"{option} {path!r} exists and was not written by {option}. Name another file, or overwrite it with "
-                    "--force."
+                    f"{option} {path!r} exists and was not written by {option}. Name another file, or give --force."
                 )
         except errors.InvalidInput:
             raise
