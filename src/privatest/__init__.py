@@ -23,16 +23,11 @@ if TYPE_CHECKING:
     from privatest.bounds import optimum_sample_size as optimum_sample_size
     from privatest.bounds.lower_bound import lower_bound as lower_bound
     from privatest.bounds.optimum import optimum as optimum
-    from privatest.changepoint import Alarm as Alarm
     from privatest.changepoint import ChangePlan as ChangePlan
     from privatest.changepoint import ChangePoint as ChangePoint
-    from privatest.changepoint import ChangePoints as ChangePoints
-    from privatest.changepoint import ChangesPlan as ChangesPlan
     from privatest.changepoint import block_test as block_test
     from privatest.changepoint import design_change as design_change
-    from privatest.changepoint import design_changes as design_changes
     from privatest.changepoint import detect_change as detect_change
-    from privatest.changepoint import detect_changes as detect_changes
     from privatest.decision import PrivateTest as PrivateTest
     from privatest.decision import Release as Release
     from privatest.decision.design import decide as decide
@@ -89,6 +84,7 @@ if TYPE_CHECKING:
     from privatest.privacy.verification import Verification as Verification
     from privatest.privacy.verification import verify_privacy as verify_privacy
     from privatest.progress_events import progress as progress
+    from privatest.streams import Alarm as Alarm
     from privatest.streams import Monitor as Monitor
     from privatest.streams import Sequential as Sequential
     from privatest.streams import SequentialPlan as SequentialPlan
@@ -103,11 +99,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Alarm": "changepoint",
+    "Alarm": "streams",
     "ChangePlan": "changepoint",
     "ChangePoint": "changepoint",
-    "ChangePoints": "changepoint",
-    "ChangesPlan": "changepoint",
     "Comparison": "power",
     "NotionComparison": "power",
     "Decomposition": "theory",
@@ -152,7 +146,6 @@ _HOMES = {
     "density": "hypotheses",
     "design": "decision.design",
     "detect_change": "changepoint",
-    "detect_changes": "changepoint",
     "design_fit": "fit",
     "fit_sample_size": "fit",
     "goodness_of_fit": "fit",
@@ -165,7 +158,6 @@ _HOMES = {
     "plan": "power.plan",
     "block_test": "changepoint",
     "design_change": "changepoint",
-    "design_changes": "changepoint",
     "power_curve": "power",
     "progress": "progress_events",
     "read_as": "engines",

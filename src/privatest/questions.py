@@ -99,7 +99,6 @@ QUESTIONS = {
     "check": Question("check", "data null alternative"),
     "test": Question("design", f"data {_PAIR}"),
     "detect": Question("detect_change", "data null epsilon"),
-    "changes": Question("detect_changes", f"data {_PAIR}"),
     "fit": Question("goodness_of_fit", "data null distance epsilon"),
     "estimate": Question("estimate", "family epsilon"),
     "groups": Question("compare_groups", "epsilon"),
@@ -203,8 +202,8 @@ _FOLLOWED = "/monitors /sequentials"
 _IN_STUDIO = f"{_FOR_PLANS} {_ON_PAIRS} {_FOLLOWED}"
 _WATCHES = "monitor sequential"
 _STREAMED = f"/run/change {_FOLLOWED}"
-_PAIRED = f"plan compare curve check test detect changes {_WATCHES} {_IN_STUDIO} /theory /notions"
-_RUNS = "test detect changes fit estimate groups"
+_PAIRED = f"plan compare curve check test detect {_WATCHES} {_IN_STUDIO} /theory /notions"
+_RUNS = "test detect fit estimate groups"
 
 OPTIONS = (
     Option(
@@ -267,7 +266,7 @@ OPTIONS = (
         LOSS,
         RULE,
         "Privacy loss; typically between 0.1 and 2.",
-        f"plan compare curve check test detect changes {_WATCHES} fit estimate groups grant {_IN_STUDIO} {_ESTIMATES} "
+        f"plan compare curve check test detect {_WATCHES} fit estimate groups grant {_IN_STUDIO} {_ESTIMATES} "
         f"{_GROUPS}",
     ),
     Option(
@@ -282,7 +281,7 @@ OPTIONS = (
         TEXT,
         RULE,
         'Instead of epsilon, another notion: "approx(1, 1e-6)", "gdp(1)", "zcdp(0.5)", "tv(0.1)" and others.',
-        f"plan curve test detect changes fit estimate groups {_WATCHES} {_STREAMED} {_TESTS} /notions /run/test "
+        f"plan curve test detect fit estimate groups {_WATCHES} {_STREAMED} {_TESTS} /notions /run/test "
         f"{_ESTIMATES} {_GROUPS}",
     ),
     Option("privacy", TEXT, MANNER, "Instead of epsilon, a notion: drawn at the epsilon that gains as much.", "/look"),
@@ -367,7 +366,7 @@ OPTIONS = (
         SHARE,
         RULE,
         "Probability of missing the stated accuracy; 0.1.",
-        "detect changes monitor /run/change /monitors",
+        "detect monitor /run/change /monitors",
         default=0.1,
     ),
     Option("any_power", SWITCH, MANNER, "Run also where the type II error is larger than beta.", "fit"),
@@ -388,7 +387,7 @@ OPTIONS = (
         COUNT,
         RULE,
         "Maximum number of records that the rows of one person count as (default 1).",
-        f"plan test detect changes fit estimate groups {_TESTS} {_ON_PAIRS} {_ESTIMATES} {_GROUPS}",
+        f"plan test detect fit estimate groups {_TESTS} {_ON_PAIRS} {_ESTIMATES} {_GROUPS}",
     ),
     Option(
         "release",
@@ -408,7 +407,7 @@ OPTIONS = (
         SHARE,
         RULE,
         "Say 'changed' of unchanged data at most so often; 0.05.",
-        "detect changes /run/change",
+        "detect /run/change",
     ),
     Option(
         "assume_change",
@@ -416,6 +415,14 @@ OPTIONS = (
         RULE,
         "Take a change for granted: always name an index, never say 'no change'.",
         "detect /run/change",
+    ),
+    Option(
+        "changes",
+        NAME,
+        RULE,
+        "one (the default), or several: to the alternative, back to the null, and so on.",
+        "detect",
+        choices=("one", "several"),
     ),
     Option("block", COUNT, RULE, "Records in a block of the paper's method.", "detect monitor"),
     Option("interval", COUNT, RULE, "Blocks in an interval, for the paper's method.", "monitor"),
@@ -442,14 +449,14 @@ OPTIONS = (
         NAME,
         WHERE,
         "The column that says whose row it is.",
-        f"test detect changes fit estimate groups {_ON_DATA}",
+        f"test detect fit estimate groups {_ON_DATA}",
     ),
-    Option("order", NAME, WHERE, "The column that gives the order of time.", "detect changes /run/change"),
+    Option("order", NAME, WHERE, "The column that gives the order of time.", "detect /run/change"),
     Option("decimal", TEXT, READING, "The decimal mark of numbers in texts: . or a comma.", f"check {_RUNS}"),
     Option("missing", TEXT, READING, "Texts that mean a missing record, such as NA,-.", f"check {_RUNS}"),
     Option("fold_case", SWITCH, READING, "Labels may differ in case, or by blanks around them.", f"check {_RUNS}"),
     Option("delimiter", TEXT, READING, "What separates the fields of CSV files: , ; | or a tab.", f"check {_RUNS}"),
-    Option("text_order", SWITCH, READING, "The order of time is meant as that of its texts.", "detect changes"),
+    Option("text_order", SWITCH, READING, "The order of time is meant as that of its texts.", "detect"),
     Option(
         "odd_epsilon",
         LOSS,
@@ -462,7 +469,7 @@ OPTIONS = (
         SWITCH,
         WHERE,
         "The order's values are public: name the one at the change, too.",
-        "detect changes /run/change",
+        "detect /run/change",
     ),
     Option(
         "ledger",
@@ -565,7 +572,7 @@ OPTIONS = (
         SWITCH,
         MANNER,
         "Exit with 1 for alternative or changed, 0 otherwise.",
-        f"test detect changes fit groups {_WATCHES}",
+        f"test detect fit groups {_WATCHES}",
     ),
     Option(
         "json",

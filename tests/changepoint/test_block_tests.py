@@ -17,8 +17,7 @@ from scipy import stats
 
 import privatest as pt
 from privatest.changepoint import block_tests
-from privatest.changepoint.block_tests import voter_of
-from privatest.changepoint.blocks import BitDesign
+from privatest.changepoint.block_tests import BitsModel, voter_of
 from privatest.engines.sources import open_source
 from privatest.errors import Infeasible, InvalidData, InvalidDocument, InvalidInput
 from privatest.privacy import system_source
@@ -218,7 +217,7 @@ def test_a_designed_test_is_taken_as_it_is(kind: str, tmp_path: Path) -> None:
     plan = pt.design_change(test=test, assume_change=True, beta=0.2)
     assert plan.privacy == test.privacy
     assert plan.price == test.price
-    assert plan.accuracy == BitDesign(test.n, test.alpha, test.beta).failures().accuracy(0.2)
+    assert plan.accuracy == BitsModel(test.n, test.alpha, test.beta).failures().accuracy(0.2)
     again = pt.ChangePlan.from_json(plan.to_json())
     assert (again == plan, again.price, again.block) == (True, plan.price, test.n)
     data = np.zeros(20 * test.n)

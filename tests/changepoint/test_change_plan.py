@@ -162,7 +162,7 @@ def test_a_seed_makes_it_reproducible() -> None:
 def test_records_that_make_no_sense_count_for_neither_side(null: Any, alternative: Any) -> None:
     """Their score is the ratio 0, clamped, to a thirty-second of the clamp, also where the scores have two values."""
     for method in ("blocks", "direct"):
-        score = design_change(null, alternative, epsilon=1, method=method)._design.scores[0]
+        score = design_change(null, alternative, epsilon=1, method=method).detector.score
         low, high = score.bounds()
         assert abs(float(score.origin + score.step * score.odd_score) - min(max(0.0, low), high)) <= (high - low) / 32
 

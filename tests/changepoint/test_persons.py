@@ -142,9 +142,9 @@ def test_questions_of_a_database_of_persons_are_answered() -> None:
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"x": [0, 1] * 60 + [1] * 120, "who": rng.integers(0, 150, 240), "when": range(240)})
     words: Any = {"column": "x", "unit": "who", "order": "when", "max_rows_per_unit": 2}
-    for ask in (pt.detect_change, pt.detect_changes):
+    for changes in ("one", "several"):
         made = [
-            ask(source, P, Q, epsilon=8, rng=np.random.default_rng(1), **words)
+            pt.detect_change(source, P, Q, epsilon=8, changes=changes, rng=np.random.default_rng(1), **words)
             for source in (frame, in_database(frame))
         ]
         assert made[0].to_dict() == made[1].to_dict()
@@ -562,7 +562,8 @@ class TestAddresses:
         ours, theirs = (pt.detect_change(data, P, Q, rng=np.random.default_rng(7), **asked) for data in (frame, table))
         assert (theirs.index, theirs.accuracy) == (ours.index, ours.accuracy)
         several, also = (
-            pt.detect_changes(data, P, Q, rng=np.random.default_rng(8), **asked) for data in (frame, table)
+            pt.detect_change(data, P, Q, rng=np.random.default_rng(8), **asked, changes="several")
+            for data in (frame, table)
         )
         assert also.indices == several.indices
         # Rows of a person beyond k count as nothing: with more of them the series is another.

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from privatest.bounds.optimum import DENOMINATOR, HistogramTest, optimum
-from privatest.changepoint.blocks import BlockDesign, BlockDetector
-from privatest.changepoint.detectors import law_of
-from privatest.changepoint.direct import DirectDesign, DirectDetector
+from privatest.changepoint.block_sums import SumsDetector
+from privatest.changepoint.exponential_mechanism import ExponentialDetector
 from privatest.decision import PrivateTest
 from privatest.decision.calibration import from_score
 from privatest.engines import open_source
@@ -41,7 +40,7 @@ def fit_test(noise: Tulap) -> Any:
 
 GATES: dict[str, Callable[[Tulap], Any]] = {
     "PrivateTest": lambda noise: PrivateTest("tight", SCORE, noise, Fraction(0), Pure(noise.epsilon), 3),
-    "BlockDetector": lambda noise: BlockDetector(SCORE, BlockDesign(law_of(SCORE), noise, 4)),
+    "SumsDetector": lambda noise: SumsDetector(SCORE, noise, 4),
     "SumBlocks": lambda noise: SumBlocks(SCORE, noise, 4, 0, 1, np.array([1, -1])),
     "FitTest": fit_test,
 }
@@ -122,7 +121,7 @@ def test_totals_up_to_the_largest_and_one_record_more() -> None:
 
 @pytest.mark.parametrize("level", [Fraction(1, 2**40), Fraction(-(2**50), 3), Fraction(7)])
 def test_suffix_sums_up_to_64_bits_and_one_record_more(level: Fraction) -> None:
-    detector = DirectDetector(SCORE, DirectDesign(law_of(SCORE), Fraction(1), level, 0.1, 1))
+    detector = ExponentialDetector(SCORE, Fraction(1), level, 1)
     reach = max(abs(end * level.denominator - level.numerator) for end in (SCORE.low, SCORE.high))
     most = (2**62 - 1) // reach
     # the series itself may be short: its length is said beforehand

@@ -97,7 +97,7 @@ RUNS: dict[str, Run] = {
         TABLE, *COINS, epsilon=2, column="x", order="day", public_order=True, **paid
     ),
     "change, fit": lambda **paid: pt.detect_change(SERIES * 4, [0.9, 0.1], distance=0.7, epsilon=2, **paid),
-    "changes": lambda **paid: pt.detect_changes(SERIES, *COINS, epsilon=2, **paid),
+    "changes": lambda **paid: pt.detect_change(SERIES, *COINS, epsilon=2, **paid, changes="several"),
 }
 BUDGETS = {
     "zcdp": "zcdp(100)",
@@ -131,7 +131,7 @@ def on_record(ledger: pt.Ledger, request: str = "r") -> Any:
 
 
 DESIGNS: tuple[type[Any], ...] = (
-    pt.PrivateTest, HistogramTest, pt.FitTest, pt.EstimateDesign, pt.GroupsDesign, pt.ChangePlan, pt.ChangesPlan
+    pt.PrivateTest, HistogramTest, pt.FitTest, pt.EstimateDesign, pt.GroupsDesign, pt.ChangePlan, pt.ChangePlan
 )  # fmt: skip
 
 
@@ -411,7 +411,7 @@ def interruptions(runs: int, seed: int, folder: Path, stopped: Callable[..., Any
         (pt.design(*COINS, epsilon=1, n=40), (BITS,)),
         (pt.design(*COINS, privacy="zcdp(0.5)", n=40, release="decision"), (BITS,)),
         (pt.design_change(*COINS, epsilon=2, n=120), (SERIES,)),
-        (pt.design_changes(*COINS, epsilon=2, n=120), (SERIES,)),
+        (pt.design_change(*COINS, epsilon=2, n=120, changes="several"), (SERIES,)),
         (pt.design_fit([0.5, 0.5], distance=0.3, epsilon=1, n=40), (BITS,)),
         (pt.design_estimate("bernoulli(?)", privacy="gdp(1)", n=40), (BITS,)),
         (wide(), (MEANS,)),

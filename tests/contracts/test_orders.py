@@ -186,7 +186,7 @@ def test_streams_and_persons_are_asked_for_the_same_order(tmp_path: Path) -> Non
             data, column="x", order="when", unit="who"
         ),
         lambda data: _index(data, unit="who"),
-        lambda data: pt.detect_changes(data, *RATES, epsilon=50, column="x", order="when"),
+        lambda data: pt.detect_change(data, *RATES, epsilon=50, column="x", order="when", changes="several"),
     ]
     for ask in asked:
         for given in (data, pt.open_once(data), pt.read_as(data, missing="NA")):

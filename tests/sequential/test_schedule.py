@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.changepoint.detectors import law_of
+from privatest.changepoint.block_sums import law_of
 from privatest.decision.problem import Goal, Method, Problem
 from privatest.decision.tuning import Tuner
 from privatest.errors import Infeasible
