@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 import privatest as pt
-from privatest import facts as markup
 from privatest.facts import Probability
 from tests.report import pages
 
@@ -47,20 +44,6 @@ def test_every_result_has_a_table() -> None:
         assert all(header.attributes["scope"] for header in page.of("th"))
         assert not page.of("img"), name
     assert "0.5" in results()["split"]._repr_html_()
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, "\u2013"), (True, "yes"), (0.123456789, "0.123457"), ((-0.5, 1.0), "[-0.5, 1]"), (7, "7"), ("x", "x")],
-)
-def test_values_read_well(value: object, text: str) -> None:
-    assert markup.short(value) == text
-
-
-def test_escaping() -> None:
-    assert markup.escape("<a href=\"x\" id='y'>&\x00\ud800") == (
-        "&lt;a href=&quot;x&quot; id=&#x27;y&#x27;&gt;&amp;\ufffd?"
-    )
 
 
 def test_no_probability_is_told_as_0() -> None:

@@ -16,7 +16,7 @@ import pytest
 import privatest as pt
 from privatest import privacy, questions
 from privatest.cli import options
-from privatest.questions import UNANSWERED, known_arguments
+from privatest.questions import UNANSWERED
 from privatest.report import page
 from privatest.studio import answering
 
@@ -55,12 +55,6 @@ def test_a_row_reaches_everybody_who_asks(monkeypatch: pytest.MonkeyPatch) -> No
     assert page.command("plan", asked).endswith("--epsilon 1 --patience 0.5")
     assert "epsilon=1, patience=0.5)" in page.python("plan", asked)
     assert answering.arguments("/design", asked, questions.RULE) == asked
-
-
-def test_a_switch_is_told_by_its_flag_alone() -> None:
-    asked: dict[str, Any] = {"null": "bernoulli(0.3)", "epsilon": 1, "assume_change": True, "public_order": False}
-    assert page.command("detect", asked).endswith("--epsilon 1 --assume-change")
-    assert "epsilon=1, assume_change=True" in page.python("detect", asked)
 
 
 @pytest.mark.parametrize("taker", REQUESTS)
@@ -168,11 +162,3 @@ def test_a_name_that_the_package_does_not_have_says_what_to_use() -> None:
     with pytest.raises(AttributeError, match=r"two columns of each record.*compare_groups"):
         _ = pt.correlation
     assert not hasattr(pt, "__wrapped__")
-
-
-def test_calls_with_known_arguments_are_passed_on() -> None:
-    @known_arguments
-    def asked(data: object, *, column: str = "x") -> tuple[object, str]:
-        return data, column
-
-    assert asked(1, column="y") == asked(data=1, column="y") == (1, "y")

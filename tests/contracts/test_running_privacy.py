@@ -14,7 +14,6 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-import mpmath
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,7 +28,6 @@ from privatest.changepoint.detector import Detector
 from privatest.changepoint.exponential_mechanism import ExponentialDetector, SplitDetector, draw_exponential
 from privatest.decision import PrivateTest
 from privatest.decision.calibration import from_score
-from privatest.decision.odd import OddShare
 from privatest.engines.sources import open_source
 from privatest.engines.units import Turns
 from privatest.errors import InvalidDocument
@@ -37,7 +35,7 @@ from privatest.fit import FitTest, design_fit
 from privatest.fit.candidates import FitStatistic
 from privatest.fit.excess_law import Excess
 from privatest.hypotheses import make_pair
-from privatest.privacy import Laplace, Pure, Tulap, draws
+from privatest.privacy import Laplace, Pure, Tulap
 from privatest.privacy.notions import Neighbourhood
 from privatest.scores import Score, clamped_score
 from privatest.streams import Sequential, SequentialPlan
@@ -214,53 +212,7 @@ def test_a_test_with_the_share_of_odd_records(epsilon: str, odd_epsilon: str, n:
     assert test.run(np.array([None] * n, dtype=object), odd_epsilon=Fraction(odd_epsilon)).epsilon == float(both)
 
 
-@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
-def test_a_person_of_two_odd_rows(neighbours: str) -> None:
-    epsilon = Fraction(3, 2)
-    test = small_test("tight", Fraction(1), 1, 3, around=Neighbourhood(neighbours, 2))
-
-    def run(mine: Records, source: Any) -> Hashable:
-        return test.run(of_two_rows(mine), rng=source, odd_epsilon=epsilon).odd_share
-
-    mine = [*itertools.product((0, None), repeat=2), *itertools.combinations_with_replacement((0, None), 3)]
-    if neighbours == "replace":
-        pairs = list(itertools.permutations(mine, 2))
-    else:
-        pairs = [pair for rows in mine for pair in ((rows, ()), ((), rows))]
-    with walking(3):
-        found = largest_loss(laws_of(run, pairs), pairs, lambda share: share)
-    assert 0.9 * epsilon < found <= epsilon * SLACK
-
-
-def test_a_share_with_half_the_noise_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    test = small_test("tight", Fraction(1), 1, 1)
-    of = OddShare.of.__func__  # type: ignore[attr-defined]
-
-    def half(cls: Any, test: Any, odd_epsilon: Any) -> Any:
-        made = of(cls, test, odd_epsilon)
-        return replace(made, noise=Tulap(2 * made.noise.epsilon, made.noise.width))
-
-    monkeypatch.setattr(OddShare, "of", classmethod(half))
-    with walking(4):
-        assert loss(run_odd(test, Fraction(1)), (0, None), 1, lambda answer: answer[2]) > 1.9
-
-
 # the best possible tests ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("epsilon", "n"), [(0.3, 3), (2, 2)])
-def test_a_test_that_knows_the_histogram(epsilon: float, n: int) -> None:
-    test = pt.optimum([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=epsilon, n=n).test
-
-    def run(data: Records, source: Any) -> Hashable:
-        return test.run(opened(data), rng=source).decision
-
-    with walking(1):
-        assert 0.99 * epsilon < loss(run, (0, 1, 2, None), n) <= epsilon * SLACK
-        numerators = test.numerators.copy()
-        numerators[int(np.argmax(numerators))] //= 40
-        object.__setattr__(test, "numerators", numerators)
-        assert loss(run, (0, 1, 2, None), n) > epsilon * 1.1
 
 
 # is it still P --------------------------------------------------------------------------------------------------------
@@ -367,16 +319,6 @@ def test_direct_spends_what_it_is_given() -> None:
         assert loss(locate(direct(Fraction(5), 1, Fraction(0))), (0, 1), 3) > 0.95 * 5
 
 
-@pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(7, 2)])
-def test_the_exponential_mechanism_gives_each_candidate_its_weight(rate: Fraction) -> None:
-    utilities = np.array([0, -3, 2, 2, 1, -1])
-    with walking(1):
-        law = walk(lambda source: draw_exponential(utilities, rate, source)).mass
-        weights = [mpmath.exp(mpmath.mpf(rate.numerator) / rate.denominator * int(q)) for q in utilities]
-        for k, weight in enumerate(weights):
-            assert abs(law[k] * sum(weights) / weight - 1) < 1e-18
-
-
 @pytest.mark.parametrize(
     ("epsilon", "block", "units", "n"),
     [("2", 2, 1, 3), ("2", 1, 2, 2), ("1/2", 3, 1, 4), ("3", 2, 1, 5)],
@@ -429,17 +371,6 @@ def test_a_blocks_bit_is_the_tests_decision(units: int) -> None:
                 said = walk(lambda source, data=data, test=test: test.run(opened(data), rng=source).decision)
             for vote, word in ((1, "null"), (-1, "alternative")):
                 assert bit.of(int).get(vote, 0) == said.of(str).get(word, 0)
-
-
-def test_a_change_to_an_unknown_law() -> None:
-    epsilon = Fraction(3, 2)
-    test = small_fit([0.9, 0.1], epsilon, 2)
-    detector = BitsDetector(voter_of(test), 0.3, 0.3)
-    with walking(3):
-        assert 0.5 * epsilon < loss(locate(detector), (0, 1), 4, decision) <= epsilon * SLACK
-    object.__setattr__(test, "noise", Tulap(2 * epsilon, test.noise.width))
-    with walking(3):
-        assert loss(locate(detector), (0, 1), 4, decision) > epsilon * 1.1
 
 
 def test_whether_and_where() -> None:
@@ -539,13 +470,6 @@ def watched(made: SumBlocks | BitBlocks, rule: Rule, batch: int | None) -> Calla
         return (None if alarm is None else (alarm.index, alarm.seen)), monitor.trace
 
     return run
-
-
-def test_a_walk_does_not_see_what_other_tests_left_in_a_cache() -> None:
-    """A table of noise that is there already would be walked entry by entry: it would not end."""
-    assert draws._cells(Fraction(2)) is not None
-    with walking(4):
-        assert draws._cells(Fraction(2)) is None
 
 
 @pytest.mark.parametrize(

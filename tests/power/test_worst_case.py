@@ -9,7 +9,6 @@ import pytest
 
 import privatest as pt
 from privatest.decision.worst_case import sides_of
-from privatest.errors import InvalidInput, NothingToTest
 from privatest.hypotheses.parse import as_distribution, as_hypothesis, make_hypotheses
 from privatest.hypotheses.sets import Box
 from privatest.laws import NoisyTotal
@@ -149,36 +148,6 @@ def test_one_sided_families_are_worst_at_their_boundary(
         assert errors(test, member.format(edge))[side] == pytest.approx(stated, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("sets", "ends"),
-    [
-        (("poisson(mean<=2.5)", "poisson(mean>=3)"), ("poisson(2.5)", "poisson(3)")),
-        (("poisson(mean>=3)", "poisson(mean<=2.5)"), ("poisson(3)", "poisson(2.5)")),
-        (("bernoulli(p<=0.2)", "bernoulli(p>=0.3)"), ("bernoulli(0.2)", "bernoulli(0.3)")),
-        (("normal(mean<=0, sd=1)", "normal(mean>=0.5, sd=1)"), ("normal(0, 1)", "normal(0.5, 1)")),
-        (("exponential(mean<=1)", "exponential(mean>=1.5)"), ("exponential(1)", "exponential(1.5)")),
-        (("geometric(p>=0.7)", "geometric(p<=0.6)"), ("geometric(0.7)", "geometric(0.6)")),
-        (
-            ("negative_binomial(3, p>=0.6)", "negative_binomial(3, p<=0.5)"),
-            ("negative_binomial(3, 0.6)", "negative_binomial(3, 0.5)"),
-        ),
-    ],
-)
-def test_a_one_sided_set_is_decided_by_its_ends(
-    sets: tuple[str, str], ends: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its worst members are found once for a clamp, and not anew for every n: it costs what its simple pair does."""
-    calls = []
-    monkeypatch.setattr("privatest.decision.tuning.worst_score", lambda *given: calls.append(given))
-    n = pt.sample_size(*sets, epsilon=1.1)
-    test = pt.design(*sets, epsilon=1.1, n=n)
-    assert not calls
-    assert n == pt.sample_size(*ends, epsilon=1.1)
-    simple = pt.design(*ends, epsilon=1.1, n=n)
-    assert test.worst_members == tuple(ends)
-    assert (test.alpha, test.beta) == pytest.approx((simple.alpha, simple.beta), abs=1e-9)
-
-
 def test_a_two_sided_shift_needs_fewer_records_than_any_published_test() -> None:
     n = pt.sample_size("normal(0, 1)", SHIFTS, epsilon=1, alpha=0.05, beta=0.2)
     assert n <= 86
@@ -223,14 +192,6 @@ def test_two_sided_errors_hold_on_both_sides(null: Any, alternative: Any) -> Non
         assert (release.decision == "null") == (test.cutoff < round(noisy) + test.noise.offset <= test.upper)
 
 
-def test_two_sided_tests_say_what_does_not_apply() -> None:
-    for name, value in (("test", "scllr"), ("threshold", 0), ("neighbours", "add-remove")):
-        with pytest.raises(InvalidInput, match=rf"{name}=.* does not apply to a two-sided test"):
-            pt.design("normal(0, 1)", SHIFTS, epsilon=1, n=20, **{name: value})
-    with pytest.raises(NothingToTest, match=r"has members on both sides of the alternative .* Exchange them"):
-        pt.design(SHIFTS, "normal(0, 1)", epsilon=1, n=20)
-
-
 def test_sets_in_the_other_questions() -> None:
     sets = "normal(mean<=0, sd=1)", "normal(mean>=1, sd=1)"
     assert pt.lower_bound(*sets, epsilon=1) == pt.lower_bound("normal(0, 1)", "normal(1, 1)", epsilon=1)
@@ -246,4 +207,3 @@ def test_sets_in_the_other_questions() -> None:
     np.testing.assert_allclose(curve.alpha, simple.alpha, atol=1e-6)
     names = [row.test for row in pt.compare(*sets, epsilon=1)]
     assert "tight" in names
-    assert "randomised response" not in names, "it has no worst case over sets here"

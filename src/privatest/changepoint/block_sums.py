@@ -28,7 +28,7 @@ from privatest.errors import InvalidDocument
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise, Notion, RandomSource
-from privatest.privacy.draws import draw_many
+from privatest.privacy.bulk_draws import draw_many
 from privatest.scores import Cells, Score
 
 

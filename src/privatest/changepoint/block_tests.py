@@ -47,7 +47,7 @@ from privatest.hypotheses.parse import as_hypothesis
 from privatest.laws.block_laws import first_argmin_law
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Notion, Pure, RandomSource, as_notion, make_notion
-from privatest.privacy.draws import draw_many
+from privatest.privacy.bulk_draws import draw_many
 from privatest.privacy.notions import notion_words, per_row
 from privatest.scores import Cells, DyadicCells, LabelCells, Score
 

@@ -101,7 +101,7 @@ def plan(given: Given) -> None:
 
 
 def compare(given: Given) -> None:
-    """How many records every known test needs, beside the best possible.
+    """How many records each of the paper's tests needs, beside the best possible.
 
     \b
     Example:

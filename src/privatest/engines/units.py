@@ -91,10 +91,10 @@ class OrderedRecords(StreamRecords):
             assert part.order is not None
             scores.append(part.records.series(score))
             keys.append(part.order)
-        sum_of_persons, places = np.concatenate([np.empty(0, np.int64), *scores]), ranks(keys)
-        self._agree(len(sum_of_persons))
-        by_order = np.lexsort((sum_of_persons, places))
-        return sum_of_persons[by_order], places[by_order]
+        together, places = np.concatenate([np.empty(0, np.int64), *scores]), ranks(keys)
+        self._agree(len(together))
+        by_order = np.lexsort((together, places))
+        return together[by_order], places[by_order]
 
 
 def check_ends(places: Integers, ends: range, order: str | None) -> None:
@@ -362,15 +362,15 @@ class PlacedRecords(OrderedRecords):
             units.append(part.unit)
             if part.order is not None:
                 keys.append(part.order)
-        sum_of_persons = np.concatenate([np.empty(0, np.int64), *scores])
-        places = ranks(keys) if self.order is not None else np.arange(len(sum_of_persons))
-        self._agree(len(sum_of_persons))
+        together = np.concatenate([np.empty(0, np.int64), *scores])
+        places = ranks(keys) if self.order is not None else np.arange(len(together))
+        self._agree(len(together))
         names, owner = self.turns.names(units)
-        counts = self.turns.counting(names, owner, places, sum_of_persons)
-        sum_of_persons = np.where(counts, sum_of_persons, score.table[-1])
-        by_order = np.lexsort((sum_of_persons, places))
+        counts = self.turns.counting(names, owner, places, together)
+        together = np.where(counts, together, score.table[-1])
+        by_order = np.lexsort((together, places))
         self._last[:] = [(names, np.where(counts, owner, -1)[by_order])]
-        return sum_of_persons[by_order], places[by_order]
+        return together[by_order], places[by_order]
 
 
 Pairs = tuple[Integers, Integers, Integers]

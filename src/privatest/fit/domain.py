@@ -33,7 +33,7 @@ from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
 from privatest.hypotheses import Distribution, Labels, Reals, WholeNumbers, as_distribution
 from privatest.numbers import Floats, Integers, rational
 from privatest.privacy import RandomSource
-from privatest.privacy.draws import draw_rows
+from privatest.privacy.bulk_draws import draw_rows
 from privatest.scores import Cells, IntegerCells, LabelCells
 from privatest.scores.score import cells_from_dict
 

@@ -50,8 +50,8 @@ def amount_text(amount: Amount) -> str:
     """Return an amount for messages: a decimal if it is short, else a fraction, else a rounded number; or the notion.
 
     >>> from fractions import Fraction
-    >>> exact(Fraction(1)), exact(Fraction(3, 10)), exact(Fraction(1, 3)), exact(Fraction(2, 3**60))
-    ('1.0', '0.3', '1/3', 'about 4.71796e-29')
+    >>> [amount_text(Fraction(*one)) for one in ((1,), (3, 10), (1, 3), (2, 3**60))]
+    ['1.0', '0.3', '1/3', 'about 4.71796e-29']
     """
     if isinstance(amount, Notion):
         return amount.text if len(amount.text) <= len(str(amount)) else str(amount)
