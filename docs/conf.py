@@ -68,8 +68,7 @@ GROUPS = {
     "fit": ("Is it still P", "goodness_of_fit design_fit FitTest FitRelease fit_sample_size"),
     "changes": (
         "When did it change",
-        "detect_change design_change block_test ChangePlan ChangePoint detect_changes design_changes ChangesPlan "
-        "ChangePoints Monitor Alarm",
+        "detect_change design_change block_test ChangePlan ChangePoint Monitor Alarm",
     ),
     "sequential": (
         "Decided yet",

@@ -173,7 +173,7 @@ def test_names_of_groups_and_values_of_an_order_are_text() -> None:
     changed = pa.table({"x": [0] * 20 + [1] * 20, "day": table.column("day")})
     found = plan.run(pt.read_as(changed, text_order=True), column="x", order="day", public_order=True)
     assert HOSTILE in words(found._repr_html_())
-    words(report.render(question={"epsilon": 8}, result=found, kind="changes"))
+    words(report.render(question={"epsilon": 8}, result=found, kind="detect"))
 
 
 def test_progress_in_a_notebook_is_text() -> None:

@@ -72,7 +72,7 @@ TABLES: dict[str, Callable[[], Any]] = {
     "notions": lambda: pt.compare_notions(*COINS, privacy="gdp(1)"),
 }
 REPORTED = {"release, test": "test", "release, optimum": "test", "release, fit": "fit", "release, blocks": "detect"}
-REPORTED |= {"release, changes": "changes", "release, estimate": "estimate", "release, groups": "groups"}
+REPORTED |= {"release, changes": "detect", "release, estimate": "estimate", "release, groups": "groups"}
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from privatest.decision.run import Besides, Outcome
 from privatest.engines.records import OrderedRows
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.facts import Fact, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 FALSE_ALARM = 0.05
 """Default bound on the probability of "changed" where nothing changed."""
@@ -109,6 +113,12 @@ class ChangePoint(Outcome):
     def informative(self) -> bool:
         """Whether the accuracy says more than that the change lies somewhere in the series."""
         return 2 * self.accuracy < self.n
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The indices with their accuracy and, where blocks were released, their noisy sums; never the data."""
+        from privatest import pictures
+
+        return pictures.change_point(self, ax)
 
     @property
     def sentence(self) -> str:
@@ -236,7 +246,7 @@ class ChangePoint(Outcome):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: every field, and every other fact by its name."""
-        return {**super().to_dict(), "index": self.index}
+        return {**super().to_dict(), "index": self.index, "order_value": self.order_value}
 
 
 class PublicOrder(Besides):
