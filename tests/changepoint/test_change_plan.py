@@ -57,8 +57,8 @@ def test_what_comes_back(method: str, assume_change: bool) -> None:
     assert document["index"] == point.index
     assert document["private"] is False
     known = (
-        "indices states spacing accuracy beta changed epsilon method n false_alarm power neighbours simulated block sums "
-        "order_values order_range receipt design privacy persons misfits odd_share odd_margin odd_epsilon"
+        "indices states spacing accuracy beta changed epsilon method n false_alarm power neighbours simulated block "
+        "sums order_values order_range receipt design privacy persons misfits odd_share odd_margin odd_epsilon"
     )
     assert {field.name for field in fields(point)} == set(known.split())
     assert "SIMULATED" in str(point)

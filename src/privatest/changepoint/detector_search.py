@@ -351,7 +351,9 @@ def paper_test(tuner: BlockTuner, block: int | None = None) -> PrivateTest:
         return Tuner.of(problem, method, Goal.of(alpha=level, beta=MOST_ERROR)).test(n)
 
     levels = root(lambda level: (one := at(level)).alpha >= one.beta, 0.0, MOST_ERROR, absolute=MOST_ERROR / 2**20)
-    test = min((test, *(at(level) for level in levels if level > 0)), key=lambda one: max(one.alpha, one.beta))
+    test = min(
+        (test, *(at(level) for level in levels if 0 < level < MOST_ERROR)), key=lambda one: max(one.alpha, one.beta)
+    )
     if max(test.alpha, test.beta) < MOST_ERROR:
         return test
     raise Infeasible(
