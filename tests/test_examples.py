@@ -38,7 +38,7 @@ def test_a_worked_problem(name: str, root: Path, tmp_path: Path) -> None:
     assert spent["when"]["changed"] is True
     assert abs(spent["when"]["index"] - CHANGE) <= 10 * spent["when"]["accuracy"]
     problem = tomllib.loads((root / "examples" / name / "problem.toml").read_text())
-    design = pt.PrivateTest.from_json((tmp_path / "design.json").read_text())
+    design = pt.results.PrivateTest.from_json((tmp_path / "design.json").read_text())
     assert design == pt.design(problem["null"], problem["alternative"], epsilon=problem["epsilon"])
     for path in tmp_path.glob("*.html"):
         assert "http://" not in path.read_text().replace("http://www.w3.org", ""), "a report asks no other machine"

@@ -29,7 +29,7 @@ def test_a_plan_tells_how_far_it_is() -> None:
     [
         ("records of the control group", lambda: GROUPS.sample_size(rate=0.2, lift=0.6)),
         ("records of an interval", lambda: ESTIMATE.sample_size(width=0.5, at=0.3)),
-        ("records of a test of fit", lambda: pt.fit_sample_size([0.5, 0.5], distance=0.4, epsilon=1)),
+        ("records of a test of fit", lambda: pt.design_fit([0.5, 0.5], distance=0.4, epsilon=1).n),
         ("the bound", lambda: pt.lower_bound([0.2, 0.3, 0.5], [0.4, 0.3125, 0.2875], epsilon=2)),
         ("the smallest epsilon", lambda: pt.min_epsilon([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], n=30)),
         ("block sizes", lambda: pt.Sequential([0.6, 0.4], [0.4, 0.6], epsilon=1, alpha=0.1, beta=0.1)),

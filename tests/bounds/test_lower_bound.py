@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from privatest.bounds import advantage_bound, lower_bound, optimum, optimum_sample_size
+from privatest.bounds import advantage_bound, lower_bound, optimum
 from privatest.bounds.domination import Atoms, Shape, _cells, atoms_of, split_atoms
 from privatest.bounds.lower_bound import CAREFUL, QUICK, Certificate, Effort
-from privatest.bounds.optimum import Program
+from privatest.bounds.optimum import Program, optimum_sample_size
 from privatest.bounds.two_point import TwoPoint
 from privatest.hypotheses import Pair, make_pair
 from privatest.hypotheses.pair import ContinuousPair

@@ -12,9 +12,8 @@ import numpy.typing as npt
 import pytest
 from scipy import optimize, stats
 
-from privatest.bounds import optimum, optimum_sample_size
 from privatest.bounds.lower_bound import balanced, error_tables
-from privatest.bounds.optimum import DENOMINATOR, Program, _chain
+from privatest.bounds.optimum import DENOMINATOR, Program, _chain, optimum, optimum_sample_size
 from privatest.bounds.two_point import TwoPoint
 from privatest.errors import InvalidInput
 from privatest.hypotheses import make_pair

@@ -209,7 +209,7 @@ def test_a_designed_test_is_taken_as_it_is(kind: str, tmp_path: Path) -> None:
     assert plan.privacy == test.privacy
     assert plan.price == test.price
     assert plan.accuracy == BitsModel(test.n, test.alpha, test.beta).failures().accuracy(0.2)
-    again = pt.ChangePlan.from_json(plan.to_json())
+    again = pt.results.ChangePlan.from_json(plan.to_json())
     assert (again == plan, again.price, again.block) == (True, plan.price, test.n)
     data = np.zeros(20 * test.n)
     assert again.run(data).index is not None
@@ -346,4 +346,4 @@ def test_a_document_cannot_be_edited_into_a_test_that_costs_more() -> None:
         (pt.design(*COINS, epsilon=1, n=9, test="llr").to_dict(), "is not private"),
     ):
         with pytest.raises(InvalidDocument, match=message):
-            pt.ChangePlan.from_dict({**document, "detector": {**document["detector"], "voter": part}})
+            pt.results.ChangePlan.from_dict({**document, "detector": {**document["detector"], "voter": part}})

@@ -249,7 +249,7 @@ TRACES = ("7300000000", "7,300,000,000", "7.3e+15", "Ming", "7301-0")
 def dated(n: int, change: int, order: str) -> Any:
     """A clean series whose rows do not lie in the order of their years; that of texts is said to be meant."""
     frame = pd.DataFrame({"x": series(n, change), order: [YEARS[order](i) for i in range(n)]})
-    return pt.read_as(frame.iloc[np.random.default_rng(1).permutation(n)], text_order=order == "text")
+    return pt.data.read_as(frame.iloc[np.random.default_rng(1).permutation(n)], text_order=order == "text")
 
 
 @pytest.mark.parametrize("order", YEARS)

@@ -46,7 +46,7 @@ def test_a_change_is_found() -> None:
     assert monitor.update_many(rng.standard_normal(300)) is None or monitor.drift_detected
     fresh = pt.Monitor("normal(0, 1)", "normal(1, 1)", epsilon=1, rng=np.random.default_rng(2))
     alarm = fresh.update_many(np.concatenate([rng.standard_normal(600), 1 + rng.standard_normal(600)]))
-    assert isinstance(alarm, pt.Alarm)
+    assert isinstance(alarm, pt.results.Alarm)
     assert abs(alarm.index - 600) <= alarm.accuracy == fresh.accuracy
     assert 600 < alarm.seen == fresh.seen <= 1200
     assert fresh.drift_detected

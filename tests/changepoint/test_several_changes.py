@@ -91,7 +91,7 @@ def RNG(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def several(made: pt.ChangePlan) -> SeveralDetector:
+def several(made: pt.results.ChangePlan) -> SeveralDetector:
     assert isinstance(made.detector, SeveralDetector)
     return made.detector
 
@@ -167,17 +167,17 @@ def test_the_spacing_leaves_whole_blocks_enough_on_either_side(n: int) -> None:
 
 def test_the_plan_travels_and_refuses_what_is_edited() -> None:
     made = plan()
-    assert pt.ChangePlan.from_json(made.to_json()) == made
+    assert pt.results.ChangePlan.from_json(made.to_json()) == made
     document = made.to_dict()
     with pytest.raises(InvalidDocument, match="does not meet"):
-        pt.ChangePlan.from_dict({**document, "budget": "pure(0.1)"})
+        pt.results.ChangePlan.from_dict({**document, "budget": "pure(0.1)"})
     with pytest.raises(InvalidDocument):
-        pt.ChangePlan.from_dict({**document, "detector": {}})
+        pt.results.ChangePlan.from_dict({**document, "detector": {}})
 
 
 def test_an_outcome_travels() -> None:
     found = plan().run(series((200, 400), RNG(3)), rng=RNG(4))
-    assert pt.ChangePoint.from_dict(found.to_dict()) == found
+    assert pt.results.ChangePoint.from_dict(found.to_dict()) == found
     assert "SIMULATED" in str(found)
     assert str(found.indices[0]) in found.sentence
     quiet = plan().run(series((), RNG(3)), rng=RNG(5))

@@ -73,7 +73,7 @@ def test_laws_as_tables_and_lists(run: Run, tmp_path: Path) -> None:
 def test_a_saved_design_runs(run: Run, tmp_path: Path) -> None:
     where = tmp_path / "design.json"
     run("plan", *PAIR, "--n", "50", "--save-design", where)
-    assert pt.PrivateTest.from_json(where.read_text()) == pt.design(*LAWS, epsilon=1, n=50)
+    assert pt.results.PrivateTest.from_json(where.read_text()) == pt.design(*LAWS, epsilon=1, n=50)
     found = run("test", "-", "--design", where, "--json", stdin=b"1\n0\n" * 25)
     assert found.document["n"] == 50
     assert run("test", "-", "--design", where, "--epsilon", "2", stdin=b"1\n0\n" * 25).refused

@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 import privatest as pt
-from privatest import Ledger, count_records, engines
+from privatest import Ledger, engines
+from privatest.data import count_records
 from privatest.errors import InvalidData
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 from tests.cli.test_commands import until
@@ -350,7 +351,7 @@ def test_what_fails_after_the_draw_is_4_and_before_it_is_2(
     assert spent(files) == 0
     for failing, code in ((lambda *_, **__: 1 / 0, 4), (stop, 130)):
         with monkeypatch.context() as broken:
-            broken.setattr("privatest.PrivateTest.release", failing)
+            broken.setattr("privatest.results.PrivateTest.release", failing)
             found = run(*words)
         assert found.code == code
         assert "stays charged for request 'r'. The same request again completes it, without a new charge." in found.err

@@ -238,7 +238,7 @@ def test_probabilities_of_a_group_follow_record_by_record(records: int) -> None:
 def test_every_distance_of_opendp_is_a_group(text: str, neighbours: str) -> None:
     """So many records come or go; where one is replaced, that is two of them, begun ones included."""
     pytest.importorskip("opendp.prelude")
-    notion = pt.as_notion(text)
+    notion = pt.notions.parse(text)
     measurement = pt.design(
         "bernoulli(0.2)", "bernoulli(0.8)", n=20, clamp="paper", privacy=notion, neighbours=neighbours
     ).to_opendp()

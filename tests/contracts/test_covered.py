@@ -24,7 +24,7 @@ import privatest as pt
 from privatest.changepoint.block_sums import SumsDetector
 from privatest.changepoint.block_tests import Voter
 from privatest.decision.run import Design
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidDocument, InvalidInput
 from privatest.privacy import Pure
 from privatest.privacy.chain import ONE
 from privatest.privacy.notions import notion_from_json, per_row
@@ -39,9 +39,9 @@ NOTIONS = ["pure(1)", "approx(1, 0.01)", "tv(0.2)", "gdp(1)", "zcdp(0.5)", "reny
 WIDE: dict[str, Any] = {"between": (-1000, 1000), "n": 60}
 
 
-def given(privacy: str, max_rows_per_unit: int = 1) -> pt.PrivateTest:
+def given(privacy: str, max_rows_per_unit: int = 1) -> pt.results.PrivateTest:
     """A test for the blocks of a design that is asked to meet a notion for so many rows of a person."""
-    return pt.design(*COINS, n=9, clamp="paper", privacy=per_row(pt.as_notion(privacy), max_rows_per_unit))
+    return pt.design(*COINS, n=9, clamp="paper", privacy=per_row(pt.notions.parse(privacy), max_rows_per_unit))
 
 
 MADE: dict[str, Callable[..., Any]] = {
@@ -242,18 +242,18 @@ def excess_reach(document: dict[str, Any]) -> int:
 
 def parts_of(one: Any, document: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
     """What all that it releases costs, in numbers that add up."""
-    if isinstance(one, pt.PrivateTest):
+    if isinstance(one, pt.results.PrivateTest):
         shift = reach(document, document["score"], document["scale"], document["shift"])
         if document["noise"]["kind"] == "chain":
             return [chain_cost(notion, one.noise, shift)]
         return [spent(notion, document["noise"], shift)]
-    if isinstance(one, pt.FitTest):
+    if isinstance(one, pt.results.FitTest):
         return [spent(notion, document["noise"], excess_reach(document))]
-    if isinstance(one, pt.GroupsDesign):
+    if isinstance(one, pt.results.GroupsDesign):
         return [spent(notion, document["noise"], reach(document, document["score"])), *count_costs(document, notion)]
-    if isinstance(one, pt.EstimateDesign):
+    if isinstance(one, pt.results.EstimateDesign):
         return estimate_costs(document, notion)
-    if isinstance(one, pt.HistogramTest):
+    if isinstance(one, pt.results.HistogramTest):
         return [histogram_cost(document, notion)]
     if isinstance(one, Watch | SequentialPlan):
         blocks = document.get("blocks") or document["later"]
@@ -373,6 +373,89 @@ def test_a_changed_document_is_refused_or_covered(name: str) -> None:
     assert read > 5
 
 
+def objects(part: Any) -> Iterator[dict[str, Any]]:
+    """Every object of a document with named fields, at any depth."""
+    if isinstance(part, dict):
+        yield part
+        part = [inner for name, inner in part.items() if name != "compared"]
+    for inner in part if isinstance(part, list) else ():
+        yield from objects(inner)
+
+
+ONE_OF_EACH = ["test", "fit", "estimate", "groups", "blocks", "direct", "paper", "given", "unknown", "changes"]
+
+
+@pytest.mark.parametrize("name", [f"{name}, pure(1)" for name in ONE_OF_EACH] + ["two steps", "optimum"])
+def test_a_field_that_nobody_reads_is_refused(name: str) -> None:
+    """A misspelled field, or one of another version, would be taken for one that holds."""
+    original = made(name)
+    text = json.dumps(original.to_dict())
+    for place in range(len(list(objects(json.loads(text))))):
+        document = json.loads(text)
+        list(objects(document))[place]["epsilom"] = 1
+        with pytest.raises(InvalidDocument):
+            type(original).from_dict(document)
+
+
+@pytest.mark.parametrize("field", ["cutoff", "score.step", "score.origin", "coin.cutoff", "shift"])
+def test_numbers_beyond_all_doubles_are_refused_before_there_are_data(field: str) -> None:
+    """A release could not be written with them: it would be charged, and never be there."""
+    document = json.loads(json.dumps(made("test, pure(1)").to_dict()))
+    place = document
+    for name in field.split(".")[:-1]:
+        place = place.setdefault(name, {"share": "1/2"})
+    name = field.split(".")[-1]
+    place[name] = 10**30 if name == "shift" else f"1{'0' * 400}"
+    with pytest.raises(InvalidDocument, match=r"1e100|64 bits"):
+        pt.results.PrivateTest.from_dict(document)
+
+
+def with_chains(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The document with each of its noises replaced by one that hides a decision at a cutoff, and no more."""
+    for place, part in enumerate(objects(document)):
+        if {"mu", "points", "scale", "epsilon"} & part.keys() and "kind" in part:
+            found = copy.deepcopy(document)
+            part = list(objects(found))[place]
+            width = part.get("width", 1)
+            part.clear()
+            part |= {"kind": "chain", "notion": "zcdp(0.001)", "width": width, "start": "1/2", "flipped": False}
+            yield found
+
+
+@pytest.mark.parametrize("name", ["fit", "estimate", "groups", "monitor", "sequential", "add-remove estimate"])
+def test_noise_that_hides_a_decision_alone_releases_no_number(name: str) -> None:
+    original = MADE[name](privacy="zcdp(0.5)")
+    documents = list(with_chains(json.loads(json.dumps(original.to_dict()))))
+    assert documents
+    for document in documents:
+        with pytest.raises(InvalidInput):
+            type(original).from_dict(document)
+
+
+def test_a_decision_between_two_cutoffs_needs_noise_that_hides_the_total() -> None:
+    """A chain hides what is decided at one cutoff. Its single values tell totals of neighbours apart."""
+    half = [0.5, 0.5]
+
+    def narrow(test: pt.results.PrivateTest, **ends: str) -> dict[str, Any]:
+        """The document of a test whose records score 0 or 1, with a chain for noise."""
+        document = json.loads(json.dumps(test.to_dict()))
+        score = document["score"]
+        score["table"] = [[int(value > 0), times] for value, times in score["table"]]
+        score |= {"support": [0, 1], "null_law": half, "alternative_law": half}
+        score |= {key: [half for _ in laws] for key, laws in score.items() if key.endswith("_laws")}
+        chain = {"kind": "chain", "notion": "zcdp(0.5)", "width": 1, "start": "1/2", "flipped": False}
+        return {**document, "noise": chain, **ends}
+
+    one = pt.results.PrivateTest.from_dict(narrow(pt.design(*COINS, privacy="zcdp(0.5)", n=20), cutoff="8"))
+    assert one.released == "decision"
+    two = pt.design("normal(0, 1)", "any_of(normal(-1, 1), normal(1, 1))", privacy="zcdp(0.5)", n=20)
+    with pytest.raises(InvalidDocument, match="between two cutoffs"):
+        pt.results.PrivateTest.from_dict(narrow(two, cutoff="8", upper="9"))
+    chances = [float(Fraction(height, ONE)) for height in one.noise.heights]  # type: ignore[attr-defined]
+    alone = [high - low for low, high in itertools.pairwise(chances)]  # of each total, that this one value was drawn
+    assert max(p / q for p, q in itertools.pairwise(alone) if q > 0) > 100
+
+
 def nothing(*_: Any, **__: Any) -> None:
     """In the place of a check."""
 
@@ -383,10 +466,10 @@ def unchecked(patch: pytest.MonkeyPatch, kind: str) -> None:
         patch.setattr(SumBlocks, "__post_init__", nothing)
         patch.setattr(watch if kind == "Watch" else sequential_plan, "check_met", nothing)
     elif kind == "ChangePlan":
-        patch.setattr(pt.ChangePlan, "__post_init__", nothing)
+        patch.setattr(pt.results.ChangePlan, "__post_init__", nothing)
         patch.setattr(SumsDetector, "__post_init__", nothing)
     elif kind == "Voter":
-        patch.setattr(pt.PrivateTest, "__post_init__", nothing)
+        patch.setattr(pt.results.PrivateTest, "__post_init__", nothing)
         patch.setattr(Voter, "notion", Pure(Fraction(1, 10**9)))
     else:
         patch.setattr(getattr(pt, kind), "__post_init__", nothing)

@@ -88,7 +88,7 @@ def paying(tmp_path: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(("what", "values", "test"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
 @pytest.mark.parametrize("opener", every(DECLARING))
 def test_the_wrong_type_is_refused_before_any_charge(
-    opener: str, what: str, values: list[Any], test: pt.PrivateTest, paying: dict[str, Any], tmp_path: Path
+    opener: str, what: str, values: list[Any], test: pt.results.PrivateTest, paying: dict[str, Any], tmp_path: Path
 ) -> None:
     source = DECLARING[opener]({"amount": values, "other": [1, 2]}, tmp_path)
     with pytest.raises(InvalidData) as error:

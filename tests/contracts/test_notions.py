@@ -93,7 +93,7 @@ def designed(text: str, symbols: int) -> dict[str, tuple[Noise, set[int]]]:
 @pytest.mark.parametrize("symbols", [pytest.param(2, marks=pytest.mark.exhaustive), 3])
 def test_all_neighbours_meet_the_notion(text: str, symbols: int, show: Any) -> None:
     """All data sets of up to five records of two or three symbols, all events, all that releases a noisy total."""
-    notion = pt.as_notion(text)
+    notion = pt.notions.parse(text)
     found = {name: violation(notion, *one) for name, one in designed(text, symbols).items()}
     half = {name: violation(notion, *halved(notion, *one)) for name, one in designed(text, symbols).items()}
     show(f"{text}, {symbols} symbols: violation {max(found.values()):.1e}, of half the noise {min(half.values()):.1e}")
@@ -111,7 +111,7 @@ def halved(notion: Notion, noise: Noise, shifts: set[int]) -> tuple[Noise, set[i
 @pytest.mark.parametrize("symbols", [2, pytest.param(3, marks=pytest.mark.exhaustive)])
 def test_decisions_on_all_data_sets(text: str, symbols: int, show: Any) -> None:
     """The decision alone: within h of its neighbours', and on two points as near to it as can be."""
-    notion = pt.as_notion(text)
+    notion = pt.notions.parse(text)
     null, alternative = (dict(list(law.items())[:symbols]) for law in (P, Q))
     null, alternative = ({x: p / sum(law.values()) for x, p in law.items()} for law in (null, alternative))
     test = pt.design(null, alternative, privacy=text, n=MOST, release="decision")
@@ -189,7 +189,7 @@ def test_half_the_noise_is_refused(text: str) -> None:
     document: Any = json.loads(test.to_json())
     document["noise"] = half.to_dict()
     with pytest.raises(InvalidInput):
-        pt.PrivateTest.from_dict(document)
+        pt.results.PrivateTest.from_dict(document)
 
 
 def law_at(test: Any, total: int) -> dict[Any, float]:

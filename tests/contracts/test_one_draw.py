@@ -56,7 +56,7 @@ def change(**words: Any) -> Run:
 
 
 @cache
-def wide(**words: Any) -> pt.EstimateDesign:
+def wide(**words: Any) -> pt.results.EstimateDesign:
     return pt.design_estimate("normal(mean=?, sd=1)", between=(-200, 200), n=400, **words or {"epsilon": 1})
 
 
@@ -131,8 +131,13 @@ def on_record(ledger: pt.Ledger, request: str = "r") -> Any:
 
 
 DESIGNS: tuple[type[Any], ...] = (
-    pt.PrivateTest, HistogramTest, pt.FitTest, pt.EstimateDesign, pt.GroupsDesign, pt.ChangePlan, pt.ChangePlan
-)  # fmt: skip
+    pt.results.PrivateTest,
+    HistogramTest,
+    pt.results.FitTest,
+    pt.results.EstimateDesign,
+    pt.results.GroupsDesign,
+    pt.results.ChangePlan,
+)
 
 
 def kinds(kind: type[Any]) -> set[type[Any]]:
@@ -233,7 +238,7 @@ def test_the_first_of_two_draws_is_on_record_before_anything_is_made_of_it(
     first = None
     for _ in range(3):
         with monkeypatch.context() as patch:
-            patch.setattr(pt.EstimateDesign, "there", lambda *_: (_ for _ in ()).throw(error))
+            patch.setattr(pt.results.EstimateDesign, "there", lambda *_: (_ for _ in ()).throw(error))
             if first is not None:
                 patch.setattr(Location, "chosen", lambda *_: pytest.fail("drawn a second time"))
             with pytest.raises(error) as raised:
@@ -263,7 +268,7 @@ def test_a_second_step_reads_what_was_charged(tmp_path: Path, monkeypatch: pytes
         file.write_text("\n".join(["x", *map(str, MEANS)]))
     paid: dict[str, Any] = {"column": "x", "ledger": ledger, "dataset": "d", "request": "r"}
     with monkeypatch.context() as patch:
-        patch.setattr(pt.EstimateDesign, "there", lambda *_: (_ for _ in ()).throw(Failed))
+        patch.setattr(pt.results.EstimateDesign, "there", lambda *_: (_ for _ in ()).throw(Failed))
         with pytest.raises(Failed):
             wide().run(files[0], **paid)
     first = on_record(ledger)

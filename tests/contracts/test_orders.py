@@ -121,7 +121,7 @@ def test_other_texts_are_refused_before_the_charge_unless_they_are_meant(name: s
         assert ledger.spent("may") == 0, case
         if name != "Arrow stream":
             expected = sorted(range(len(DAYS)), key=lambda i: order[i].encode())
-            meant = _index(pt.read_as(data, text_order=True), rng=np.random.default_rng(2))
+            meant = _index(pt.data.read_as(data, text_order=True), rng=np.random.default_rng(2))
             by_hand = [float(i >= CHANGE) for i in expected]
             plain = pt.detect_change(by_hand, *RATES, epsilon=50, assume_change=True, rng=np.random.default_rng(2))
             assert meant == plain.index, case

@@ -88,6 +88,6 @@ def test_tampered_documents_are_refused() -> None:
     ]
     for text in bad:
         with pytest.raises(InvalidInput):
-            pt.PrivateTest.from_json(text)
+            pt.results.PrivateTest.from_json(text)
     with pytest.raises(InvalidDocument):
-        pt.PrivateTest.from_json(b"\xff\xfe")
+        pt.results.PrivateTest.from_json(b"\xff\xfe")

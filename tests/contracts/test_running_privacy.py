@@ -382,14 +382,14 @@ def test_whether_and_where() -> None:
     assert 0.5 * epsilon < found <= epsilon * SLACK
 
 
-def small_plan(epsilon: Fraction, block: int, false_alarm: float = FALSE_ALARM) -> pt.ChangePlan:
+def small_plan(epsilon: Fraction, block: int, false_alarm: float = FALSE_ALARM) -> pt.results.ChangePlan:
     """What ``design_change`` makes where nothing is said of alarms, in blocks of very few records."""
     plan = pt.design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=epsilon, false_alarm=false_alarm)
     detector = blocks(epsilon, block, false_alarm)
     return replace(plan, accuracy=1, detector=detector)
 
 
-def run_plan(plan: pt.ChangePlan, **words: Any) -> Callable[[Records, Any], Hashable]:
+def run_plan(plan: pt.results.ChangePlan, **words: Any) -> Callable[[Records, Any], Hashable]:
     """The answer is all that the release says, in JSON: the rows lie in another order than that of their years."""
 
     @cache

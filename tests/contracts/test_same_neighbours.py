@@ -33,7 +33,7 @@ Rows = tuple[tuple[int, str], ...]
 
 
 @cache
-def design(kind: Protection) -> pt.PrivateTest:
+def design(kind: Protection) -> pt.results.PrivateTest:
     rows = 1 if kind.unit is None else 2
     return pt.design(*COINS, epsilon=Fraction(1, 4), n=4, neighbours=kind.neighbours, max_rows_per_unit=rows)
 

@@ -17,7 +17,7 @@ P, Q = [0.0, 0.5, 0.5], [0.1, 0.6, 0.3]
 
 
 @cache
-def exact(alpha: float = 0.05) -> pt.PrivateTest:
+def exact(alpha: float = 0.05) -> pt.results.PrivateTest:
     return pt.design(P, Q, epsilon=1, n=20, alpha=alpha, release="decision")
 
 

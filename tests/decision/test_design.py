@@ -77,7 +77,7 @@ def test_a_release_tells_reads_back_and_knows_its_design(kind: str) -> None:
 @pytest.mark.parametrize("kind", MADE)
 @pytest.mark.parametrize("word", ["unit", "order"])
 def test_what_means_nothing_is_refused_by_name(kind: str, word: str) -> None:
-    refused = word == "order" and not isinstance(made(kind), pt.ChangePlan)
+    refused = word == "order" and not isinstance(made(kind), pt.results.ChangePlan)
     frame = {"x": np.array(DATA), "id": np.arange(len(DATA))}
     pandas = pytest.importorskip("pandas")
     if not refused:
@@ -105,14 +105,14 @@ def test_a_document_of_another_kind_or_version_is_refused_by_its_format(kind: st
 def test_a_plan_cannot_be_edited_into_one_that_costs_more_than_it_says(kind: str) -> None:
     plan = made(kind).to_dict()
     with pytest.raises(InvalidDocument, match=r"does not meet epsilon=0\.5"):
-        pt.ChangePlan.from_dict({**plan, "budget": "pure(0.5)"})
+        pt.results.ChangePlan.from_dict({**plan, "budget": "pure(0.5)"})
 
 
 def test_a_plan_cannot_be_edited_into_one_whose_test_hides_something_else() -> None:
     paper = made("paper").to_dict()
     away = pt.design(*COINS, epsilon=2, n=made("paper").block, neighbours="add-remove").to_dict()
     with pytest.raises(InvalidDocument, match="a record that comes or goes"):
-        pt.ChangePlan.from_dict({**paper, "detector": {**paper["detector"], "voter": away}})
+        pt.results.ChangePlan.from_dict({**paper, "detector": {**paper["detector"], "voter": away}})
 
 
 @pytest.mark.parametrize("kind", ["test", "optimum", "fit", "blocks"])

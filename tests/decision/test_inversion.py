@@ -97,7 +97,7 @@ def test_a_test_s_release_has_an_interval(null: str, alternative: str) -> None:
     narrow, wide = (test.interval(release, confidence=level) for level in (0.5, 0.99))
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
     assert wide[0] < 0.4 < wide[1]
-    again = pt.Release.from_dict(release.to_dict())
+    again = pt.results.Release.from_dict(release.to_dict())
     assert test.interval(again, confidence=0.5) == narrow
     inside = test.interval(release, between=(0.1, 0.7), confidence=0.99)
     assert inside == pytest.approx((max(wide[0], 0.1), min(wide[1], 0.7)), abs=1e-6)

@@ -31,18 +31,18 @@ def ledger(tmp_path: Path) -> pt.Ledger:
 
 
 @pytest.fixture
-def test() -> pt.PrivateTest:
+def test() -> pt.results.PrivateTest:
     return pt.design(*NORMAL, epsilon=1, n=N)
 
 
-def test_all_missing_is_seen_and_none_missing_too(test: pt.PrivateTest) -> None:
+def test_all_missing_is_seen_and_none_missing_too(test: pt.results.PrivateTest) -> None:
     # At odd_epsilon 1 and 400 records the noise moves the share by more than 0.1 with probability e^-40.
     assert test.run(np.full(N, math.nan), odd_epsilon=1).odd_share > 0.9  # type: ignore[operator]
     assert test.run(np.zeros(N), odd_epsilon=1).odd_share < 0.1  # type: ignore[operator]
     assert pt.decide(["x"] * N, *NORMAL, epsilon=1, odd_epsilon=1).odd_share > 0.9  # type: ignore[operator]
 
 
-def test_one_charge_of_both_prices_and_the_same_again_is_free(test: pt.PrivateTest, ledger: pt.Ledger) -> None:
+def test_one_charge_of_both_prices_and_the_same_again_is_free(test: pt.results.PrivateTest, ledger: pt.Ledger) -> None:
     paying: dict[str, Any] = {"ledger": ledger, "dataset": "d", "request": "r"}
     first = test.run(np.zeros(N), odd_epsilon=0.05, **paying)
     assert ledger.left("d") == Fraction(2) - 1 - Fraction(1, 20)
@@ -83,7 +83,7 @@ def frame() -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("form", ["frame", "parquet", "csv", "feather", "duckdb"])
-def test_total_and_count_are_those_of_the_records(form: str, tmp_path: Path, test: pt.PrivateTest) -> None:
+def test_total_and_count_are_those_of_the_records(form: str, tmp_path: Path, test: pt.results.PrivateTest) -> None:
     data, source = frame(), tmp_path / f"a.{form}"
     match form:
         case "frame":
@@ -116,8 +116,8 @@ def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     frame().to_csv(tmp_path / "a.csv", index=False)
     readings: list[int] = []
-    plain = csv_files._quick
-    monkeypatch.setattr(csv_files, "_quick", lambda *words: [readings.append(1), plain(*words)][1])
+    plain = csv_files.csv_columns
+    monkeypatch.setattr(csv_files, "csv_columns", lambda *words: [readings.append(1), plain(*words)][1])
     test = pt.design(*NORMAL, epsilon=1, n=120)
     test.run(tmp_path / "a.csv", column="x", odd_epsilon=0.5)
     assert len(readings) == 1

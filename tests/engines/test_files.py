@@ -247,7 +247,7 @@ def test_the_first_line_of_a_text_file_is_in_no_message(headerless: list[Path]) 
                 )
             ]
         asks += [
-            lambda path=path: pt.count_records(path, column=guess),
+            lambda path=path: pt.data.count_records(path, column=guess),
             lambda path=path: test.run(path, column=guess),
             lambda path=path: test.run(path, column="x", unit=guess),
             lambda path=path: pt.detect_change(path, P, Q, epsilon=1, column=guess),

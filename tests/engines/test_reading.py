@@ -63,7 +63,7 @@ TABLES: dict[str, Callable[[list[Any], Path], Any]] = {
 }
 SINGLE: dict[str, Callable[[list[Any], Path], Any]] = {
     "list": lambda values, _: list(values),
-    "lines": lambda values, _: pt.read_lines([v or "" for v in values]),
+    "lines": lambda values, _: pt.data.read_lines([v or "" for v in values]),
     "array": lambda values, _: np.array(values, dtype=object),
 }
 EVERY = {**TABLES, **SINGLE}
@@ -130,7 +130,7 @@ def test_how_the_data_are_read_is_part_of_the_request(tmp_path: Path) -> None:
     test, path = pt.design(*NORMAL, epsilon=1, n=2), _csv(["0,5", "NA"], tmp_path)
     paying: dict[str, Any] = {"column": "x", "ledger": ledger, "dataset": "d", "request": "r"}
     first = test.run(read_as(path, decimal=","), **paying)
-    again = test.run(pt.open_once(read_as(path, decimal=",")), **paying)
+    again = test.run(pt.data.open_once(read_as(path, decimal=",")), **paying)
     assert again.replayed
     assert again.receipt is not None
     assert again.receipt.same_source  # the same file, whatever it is wrapped in

@@ -323,10 +323,10 @@ def test_no_description_of_data_shows_a_record(tmp_path: Path) -> None:
     values = [17.25, 18.5]
     where = tmp_path / "lines.csv"
     sources = [values, np.array(values), ["17.25", "b"], pd.Series(values), pd.Series(["17.25", "b"], dtype="category")]
-    sources += [pd.DataFrame({"x": values}), pa.array(values), pl.Series(values), pt.read_lines(["17.25", "3"])]
+    sources += [pd.DataFrame({"x": values}), pa.array(values), pl.Series(values), pt.data.read_lines(["17.25", "3"])]
     for source in sources:
-        told = [open_source(source), pt.open_once(source), pt.read_as(source, missing=["-"])]
+        told = [open_source(source), pt.data.open_once(source), pt.data.read_as(source, missing=["-"])]
         told += [open_source(one) for one in told[1:]]
         assert not [one for one in told if "17.25" in f"{one!r}{one}"], type(source)
-    assert "17.25" not in repr(pt.read_lines(["17.25"]))
-    assert repr(pt.open_once(str(where))) == f"<{where}, to be opened once>"
+    assert "17.25" not in repr(pt.data.read_lines(["17.25"]))
+    assert repr(pt.data.open_once(str(where))) == f"<{where}, to be opened once>"

@@ -77,7 +77,7 @@ def test_a_wide_range_is_looked_at_in_two_steps(show: Any) -> None:
         assert release.confidence == 0.95
     show(f"two steps: {held} of {runs} intervals hold the mean")
     assert held >= 1  # none has a probability of 1e-4, and the seed is given
-    assert pt.EstimateDesign.from_json(wide.to_json()) == wide
+    assert pt.results.EstimateDesign.from_json(wide.to_json()) == wide
 
 
 def test_the_first_step_finds_the_right_bin_as_often_as_bounded() -> None:
@@ -155,8 +155,8 @@ def test_documents_that_were_tampered_with_are_refused() -> None:
         {"level": 0.99},
     ):
         with pytest.raises(pt.errors.PrivatestError):
-            pt.EstimateDesign.from_dict({**document, **change})
-    assert pt.EstimateDesign.from_dict(document).to_dict() == document
+            pt.results.EstimateDesign.from_dict({**document, **change})
+    assert pt.results.EstimateDesign.from_dict(document).to_dict() == document
 
 
 @pytest.mark.parametrize("family", ["normal(mean=?, sd=-1)", "laplace(loc=?, scale=0)", "nosuch(?)"])
@@ -187,7 +187,7 @@ each_notion = pytest.mark.parametrize("text", NOTIONS)
 def test_coverage_under_every_notion_by_enumeration(text: str) -> None:
     """The totals that hold a rate, summed over all counts and the noise; and a release holds it as they do."""
     design = pt.design_estimate("bernoulli(?)", privacy=text, n=15, confidence=0.9)
-    assert design.privacy == pt.as_notion(text)
+    assert design.privacy == pt.notions.parse(text)
     assert design.score is not None
     assert design.noise is not None
     rate, (none, one) = 0.35, (engines.open_for(engines.Need(rows=1), [x]).total(design.score) for x in (0, 1))
@@ -210,14 +210,14 @@ def test_coverage_under_every_notion_by_enumeration(text: str) -> None:
 @pytest.mark.parametrize("text", ["approx(0.5, 0.05)", "tv(0.2)", "gdp(1)", "kl(0.3)"])
 def test_two_steps_under_every_notion(text: str) -> None:
     """Both steps are paid from one budget, divided as the notion adds up; one that costs more is refused."""
-    whole = pt.as_notion(text)
+    whole = pt.notions.parse(text)
     design = pt.design_estimate("normal(mean=?, sd=1)", between=(-500, 500), privacy=whole, n=900)
     assert design.location is not None
     assert isinstance(design.second, Notion)
     assert adds_up_within([*counts_guarantee(design.location.noise, design.around), design.second], whole)
     with pytest.raises(InvalidInput, match="which together is not privacy="):
         replace(design, second=whole)
-    assert pt.EstimateDesign.from_json(design.to_json()) == design
+    assert pt.results.EstimateDesign.from_json(design.to_json()) == design
     assert min(design.coverage(3 + place / 97) for place in range(97)) >= 0.95 - 1e-6
     release = design.run(RNG(3).normal(77.25, 1, 900), rng=RNG(4))
     assert release.interval[0] < 77.25 < release.interval[1] < release.interval[0] + 1
@@ -237,7 +237,7 @@ def test_a_notion_is_charged_as_such_and_told(tmp_path: Path) -> None:
     with pytest.raises(pt.errors.BudgetExceeded):
         pt.estimate(data, "bernoulli(?)", privacy="zcdp(0.2)", **words, request="d")
     assert "zcdp(0.5)" in str(first)
-    assert pt.EstimateRelease.from_dict(first.to_dict()).privacy == "zcdp(0.5)"
+    assert pt.results.EstimateRelease.from_dict(first.to_dict()).privacy == "zcdp(0.5)"
     with pytest.raises(InvalidInput, match="both given"):
         pt.estimate(data, "bernoulli(?)", epsilon=1, privacy="zcdp(1)")
     with pytest.raises(InvalidInput, match="epsilon is missing"):
@@ -247,9 +247,9 @@ def test_a_notion_is_charged_as_such_and_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("level", [0.5, 1.0, None])
 def test_a_second_step_that_is_less_sure_than_both_is_refused(level: float | None) -> None:
     document = pt.design_estimate("normal(mean=?, sd=1)", between=(-1e4, 1e4), epsilon=1, n=1000).to_dict()
-    assert pt.EstimateDesign.from_dict(document).to_dict() == document
+    assert pt.results.EstimateDesign.from_dict(document).to_dict() == document
     with pytest.raises(pt.errors.PrivatestError):
-        pt.EstimateDesign.from_dict({**document, "level": level})
+        pt.results.EstimateDesign.from_dict({**document, "level": level})
 
 
 @pytest.mark.parametrize(

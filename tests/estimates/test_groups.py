@@ -125,21 +125,24 @@ def test_a_column_of_floats_is_refused_by_its_type_where_nothing_says_what_count
         ),
         (lambda _: pt.design_groups(n=(5, 5), epsilon=1).power((0.3,)), "rates=<tuple> must be two numbers"),  # type: ignore[arg-type]
         (lambda _: pt.design_groups(n=(5, 5), epsilon=1).power(0.3), "rates=0.3 must be two numbers"),  # type: ignore[arg-type]
-        (lambda _: pt.compare_noised((1, 2, "laplace(1e7)"), (1, 2, "laplace(1)")), "more than counts are compared"),
         (
-            lambda _: pt.compare_noised((1e300, 2, "laplace(1)"), (1, 2, "laplace(1)")),
+            lambda _: pt.results.compare_noised((1, 2, "laplace(1e7)"), (1, 2, "laplace(1)")),
+            "more than counts are compared",
+        ),
+        (
+            lambda _: pt.results.compare_noised((1e300, 2, "laplace(1)"), (1, 2, "laplace(1)")),
             "the total 1e.300 must be at most",
         ),
-        (lambda _: pt.compare_noised((1, 2, "laplace(1)"), (1, 2, "laplace(1)"), alpha=1e-5), "too extreme"),
+        (lambda _: pt.results.compare_noised((1, 2, "laplace(1)"), (1, 2, "laplace(1)"), alpha=1e-5), "too extreme"),
         (lambda _: pt.design_groups(n=(5, 0), epsilon=1), "n=0"),
         (lambda _: pt.design_groups(n=(5, 5, 5), epsilon=1), "two numbers"),  # type: ignore[arg-type]
         (lambda _: pt.design_groups(n=(5, 5), epsilon=1, alpha=0.0001), "too extreme"),
         (lambda _: pt.design_groups(n=(5, 5), epsilon=1).sample_size(rate=0.3, lift=0.9), r"rate \+ lift"),
         (lambda _: pt.design_groups(n=(5, 5), epsilon=1).sample_size(rate=0.3, lift=0), "lift=0"),
-        (lambda _: pt.compare_noised((1, 2, "laplace(0)"), (1, 2, "laplace(1)")), "scale greater than 0"),
-        (lambda _: pt.compare_noised((1, 2, "cauchy(1)"), (1, 2, "laplace(1)")), "must be one of laplace"),
-        (lambda _: pt.compare_noised((1.5, 2, "discrete_laplace(1)"), (1, 2, "laplace(1)")), "must be whole"),
-        (lambda _: pt.compare_noised((1, 2), (1, 2, "laplace(1)")), "control="),  # type: ignore[arg-type]
+        (lambda _: pt.results.compare_noised((1, 2, "laplace(0)"), (1, 2, "laplace(1)")), "scale greater than 0"),
+        (lambda _: pt.results.compare_noised((1, 2, "cauchy(1)"), (1, 2, "laplace(1)")), "must be one of laplace"),
+        (lambda _: pt.results.compare_noised((1.5, 2, "discrete_laplace(1)"), (1, 2, "laplace(1)")), "must be whole"),
+        (lambda _: pt.results.compare_noised((1, 2), (1, 2, "laplace(1)")), "control="),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_wrong_is_said(call: Any, words: str) -> None:
@@ -149,7 +152,7 @@ def test_what_is_wrong_is_said(call: Any, words: str) -> None:
 
 def test_a_design_is_kept_and_asked_again(tmp_path: Path) -> None:
     design = pt.design_groups(n=(50, 80), epsilon=0.5, alternative="greater", above=0.5)
-    assert pt.GroupsDesign.from_json(design.to_json()) == design
+    assert pt.results.GroupsDesign.from_json(design.to_json()) == design
     data, ledger = table(), pt.Ledger(tmp_path / "l.db")
     ledger.grant("d", epsilon=1)
     words: dict[str, Any] = {"group": "arm", "column": "y", "ledger": ledger, "dataset": "d"}
@@ -162,7 +165,7 @@ def test_a_design_is_kept_and_asked_again(tmp_path: Path) -> None:
     design.run(data, **words, request="r3")
     with pytest.raises(pt.errors.BudgetExceeded):
         design.run(data, **words, request="r4")
-    assert pt.GroupsRelease.from_dict(first.to_dict()).interval == first.interval
+    assert pt.results.GroupsRelease.from_dict(first.to_dict()).interval == first.interval
     with pytest.raises(pt.errors.PrivatestError, match="50"):
         design.run(data.y[:40], data.y[50:])
 
@@ -195,14 +198,14 @@ def test_counts_noised_elsewhere() -> None:
     """The three noises at one variance say nearly the same; a large scale says less, a tiny one what no noise says."""
     sizes = {"laplace": 2 / 2**0.5, "gaussian": 2.0, "discrete_laplace": 1.357}
     found = [
-        pt.compare_noised((60, 200, f"{kind}({size})"), (90, 200, f"{kind}({size})")).pvalue
+        pt.results.compare_noised((60, 200, f"{kind}({size})"), (90, 200, f"{kind}({size})")).pvalue
         for kind, size in sizes.items()
     ]
     assert max(found) / min(found) < 1.15
-    tiny = pt.compare_noised((60, 200, "discrete_laplace(0.01)"), (90, 200, "discrete_laplace(0.01)"))
+    tiny = pt.results.compare_noised((60, 200, "discrete_laplace(0.01)"), (90, 200, "discrete_laplace(0.01)"))
     plain = stats.barnard_exact([[60, 90], [140, 110]]).pvalue
     assert tiny.pvalue == pytest.approx(plain + 1e-4, rel=0.25)
-    assert pt.compare_noised((60, 200, "laplace(30)"), (90, 200, "laplace(30)")).decision == "null"
+    assert pt.results.compare_noised((60, 200, "laplace(30)"), (90, 200, "laplace(30)")).decision == "null"
     assert tiny.epsilon == 0
     assert not tiny.simulated
 
@@ -211,7 +214,7 @@ def test_counts_noised_elsewhere() -> None:
 def test_every_notion(text: str) -> None:
     """A p-value by enumeration of both counts and both noises, the size, and what leaves."""
     design = pt.design_groups(n=(14, 10), privacy=text)
-    assert pt.GroupsDesign.from_json(design.to_json()) == design
+    assert pt.results.GroupsDesign.from_json(design.to_json()) == design
     assert max(design.power((rate, rate)) for rate in (0.05, 0.3, 0.5, 0.9)) <= design.alpha
     fine, counts = design.fine, design.counts
     noisy = 3 * fine, 9 * fine + 1
@@ -231,8 +234,8 @@ def test_every_notion(text: str) -> None:
         assert tail <= design.release(noisy).pvalue
     release = design.run([0, 1] * 7, [1] * 10)
     assert release.private
-    assert release.privacy == pt.as_notion(text).text
-    assert design.price == pt.as_notion(text)
+    assert release.privacy == pt.notions.parse(text).text
+    assert design.price == pt.notions.parse(text)
     half = canonical_noise(design.privacy, max(fine // 2, 1), whole=True)
     with pytest.raises(InvalidInput, match="Use more noise"):
         replace(design, noise=half)
@@ -258,7 +261,7 @@ def test_rows_whose_group_is_no_number_belong_to_neither(kind: str) -> None:
 
 
 def test_totals_noised_elsewhere_are_as_private_as_they_were() -> None:
-    told = str(pt.compare_noised((100, 300, "laplace(1)"), (150, 300, "laplace(1)")))
+    told = str(pt.results.compare_noised((100, 300, "laplace(1)"), (150, 300, "laplace(1)")))
     assert "as private as the noised totals are" in told
     assert "0-differentially private" not in told
     for odd in (np.array(0.5), np.array("x"), None, "ab", {1}):

@@ -20,7 +20,7 @@ from privatest.errors import (
     InvalidDocument,
     InvalidInput,
 )
-from privatest.fit import FitTest, design_fit, fit_sample_size, goodness_of_fit
+from privatest.fit import FitTest, design_fit, goodness_of_fit
 from privatest.privacy import canonical_noise
 from privatest.privacy.chain import decision_noise
 from tests.fit.brute_force import exact_law, simulated_noise, simulated_values, tulap_pmf
@@ -71,7 +71,7 @@ def test_a_domain_too_large_for_the_data_is_refused_with_numbers() -> None:
     ):
         goodness_of_fit(np.zeros(50, dtype=int), np.full(1000, 0.001), distance=0.2, epsilon=1)
     with pytest.raises(Infeasible, match="more than 1000000000 records"):
-        fit_sample_size([0.5, 0.5], distance=1e-6, epsilon=1)
+        design_fit([0.5, 0.5], distance=1e-6, epsilon=1)
     release = goodness_of_fit(
         np.zeros(50, dtype=int), np.full(100, 0.01), distance=0.2, epsilon=1, beta=None, rng=np.random.default_rng(1)
     )
@@ -147,7 +147,7 @@ def test_broken_documents() -> None:
     [(SKEWED, 0.2, 1), ([0.1] * 10, 0.3, 0.3), (np.full(1000, 0.001), 0.3, 1)],
 )
 def test_sample_size_meets_both_targets_and_a_little_less_does_not(null: Any, distance: float, epsilon: float) -> None:
-    n = fit_sample_size(null, distance=distance, epsilon=epsilon, alpha=0.1, beta=0.2)
+    n = design_fit(null, distance=distance, epsilon=epsilon, alpha=0.1, beta=0.2).n
     test = design_fit(null, distance=distance, epsilon=epsilon, n=n, alpha=0.1, beta=0.2)
     assert test.alpha <= 0.1
     assert test.beta <= 0.2
@@ -196,15 +196,15 @@ def test_every_notion(text: str, rows: int) -> None:
     alpha = sum(float(mass) * float(test.noise.sf(float(test.cutoff) - value)) for value, mass in law.items())
     assert test.alpha == pytest.approx(alpha, abs=1e-8)
     assert test.alpha <= 0.2
-    assert test.privacy == pt.as_notion(text)
+    assert test.privacy == pt.notions.parse(text)
     assert test.noise.meets(test.privacy, rows * test.candidate.excess.width)
     again = FitTest.from_json(test.to_json())
     assert again == test
-    assert again.price == pt.as_notion(text)
+    assert again.price == pt.notions.parse(text)
     frame = pd.DataFrame({"x": [0, 0, 0, 0, 1, 1, 2, 2], "who": range(8)})
     release = test.run(frame, column="x", unit="who")
     assert release.private
-    assert release.privacy == pt.as_notion(text).text
+    assert release.privacy == pt.notions.parse(text).text
     with pytest.raises(InvalidInput, match="does not hide"):
         replace(test, noise=canonical_noise(test.privacy, rows * test.candidate.excess.width // 2))
     with pytest.raises(InvalidInput, match="does not hide"):

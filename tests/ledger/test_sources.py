@@ -95,7 +95,7 @@ class TestWhatAGrantCovers:
     ) -> None:
         book.grant("d", epsilon=2, covers=folder / "a.csv")
         with monkeypatch.context() as broken:
-            broken.setattr(pt.PrivateTest, "release", lambda *_, **__: 1 / 0)
+            broken.setattr(pt.results.PrivateTest, "release", lambda *_, **__: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 TEST.run(folder / "a.csv", column="x", ledger=book, **PAID)
         draw = book.history("d")[-1].about["draw"]
@@ -175,7 +175,7 @@ def test_no_password_is_in_a_name_or_an_identity(password: str) -> None:
 def test_whatever_fails_after_the_charge_says_how_to_go_on(book: pt.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     for failing in (lambda *_, **__: 1 / 0, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt)):
         with monkeypatch.context() as broken:
-            broken.setattr(pt.PrivateTest, "release", failing)
+            broken.setattr(pt.results.PrivateTest, "release", failing)
             with pytest.raises((ZeroDivisionError, KeyboardInterrupt)) as caught:
                 TEST.run(BITS, ledger=book, **PAID)
         note = charge_note(caught.value)

@@ -16,18 +16,18 @@ WIDTHS = {"this interval": lambda at: 0.1 + at, "no private interval": lambda at
 
 
 @pytest.fixture(scope="module")
-def rate() -> pt.EstimateDesign:
+def rate() -> pt.results.EstimateDesign:
     return pt.design_estimate("bernoulli(?)", epsilon=2, n=40)
 
 
 @pytest.fixture(scope="module")
-def arms() -> pt.GroupsDesign:
+def arms() -> pt.results.GroupsDesign:
     return pt.design_groups(n=(40, 60), epsilon=2)
 
 
-def released(arms: pt.GroupsDesign, **other: Any) -> pt.GroupsRelease:
+def released(arms: pt.results.GroupsDesign, **other: Any) -> pt.results.GroupsRelease:
     """A release as a run would give it back, at once."""
-    made = pt.GroupsRelease(
+    made = pt.results.GroupsRelease(
         "alternative",
         0.012,
         0.25,
@@ -52,9 +52,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, float]]:
         asked.append(rates)
         return float(ndtr(12 * abs(rates[1] - rates[0]) - 1.6))
 
-    monkeypatch.setattr(pt.EstimateDesign, "expected_width", lambda _, at: WIDTHS["this interval"](at))
-    monkeypatch.setattr(pt.EstimateDesign, "width_bound", lambda _, at: WIDTHS["no private interval"](at))
-    monkeypatch.setattr(pt.GroupsDesign, "power", power)
+    monkeypatch.setattr(pt.results.EstimateDesign, "expected_width", lambda _, at: WIDTHS["this interval"](at))
+    monkeypatch.setattr(pt.results.EstimateDesign, "width_bound", lambda _, at: WIDTHS["no private interval"](at))
+    monkeypatch.setattr(pt.results.GroupsDesign, "power", power)
     return asked
 
 
@@ -66,7 +66,7 @@ def marks(line: Any) -> dict[float, float]:
 
 
 @pytest.mark.usefixtures("quick")
-def test_widths_stand_at_their_marks_beside_the_bound(rate: pt.EstimateDesign) -> None:
+def test_widths_stand_at_their_marks_beside_the_bound(rate: pt.results.EstimateDesign) -> None:
     axes = rate.plot()
     axes.figure.canvas.draw()
     for start, formula in WIDTHS.items():
@@ -83,7 +83,7 @@ def test_widths_stand_at_their_marks_beside_the_bound(rate: pt.EstimateDesign) -
 
 
 @pytest.mark.parametrize("simulated", [False, True])
-def test_a_real_estimate_lies_on_its_axis(rate: pt.EstimateDesign, simulated: bool) -> None:
+def test_a_real_estimate_lies_on_its_axis(rate: pt.results.EstimateDesign, simulated: bool) -> None:
     release = rate.run([0, 1, 0, 0] * 10, rng=np.random.default_rng(1) if simulated else None)
     axes = release.plot()
     axes.figure.canvas.draw()
@@ -102,7 +102,7 @@ def test_a_real_estimate_lies_on_its_axis(rate: pt.EstimateDesign, simulated: bo
 
 
 def test_power_is_drawn_for_two_rates_of_the_control_group(
-    arms: pt.GroupsDesign, quick: list[tuple[float, float]]
+    arms: pt.results.GroupsDesign, quick: list[tuple[float, float]]
 ) -> None:
     axes = arms.plot()
     axes.figure.canvas.draw()

@@ -33,7 +33,7 @@ def counts(look: Look) -> dict[str, int]:
     [
         ([0.5, None, math.nan, math.inf, "x", "", " ", "1,5", [1], pd.NaT, pd.NA], (6, 3, 1)),
         (np.array([0.5, math.nan, math.inf, -math.inf, math.nan]), (2, 0, 2)),
-        (pt.read_lines(["0.5", "", "NaN", "1,5", "x", "1e999"]), (1, 3, 1)),
+        (pt.data.read_lines(["0.5", "", "NaN", "1,5", "x", "1e999"]), (1, 3, 1)),
         (pd.Series([0.5, None], dtype="Float64"), (1, 0, 0)),
     ],
 )
@@ -45,10 +45,10 @@ def test_numbers(data: Any, found: tuple[int, int, int]) -> None:
 
 def test_a_decimal_comma_is_told_and_read() -> None:
     lines = ["0,5", "1,5", "x", "0.5"]
-    look = pt.check(pt.read_lines(lines), *NORMAL)
+    look = pt.check(pt.data.read_lines(lines), *NORMAL)
     assert (look.unreadable, look.decimal_comma) == (3, 2)
     assert '--decimal ","' in str(look)
-    read = pt.check(pt.read_as(pt.read_lines(lines), decimal=","), *NORMAL)
+    read = pt.check(pt.data.read_as(pt.data.read_lines(lines), decimal=","), *NORMAL)
     assert (read.unreadable, read.decimal_comma) == (2, 0)
 
 

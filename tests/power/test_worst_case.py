@@ -17,7 +17,7 @@ from privatest.scores.score_law import score_law
 SHIFTS = pt.any_of("normal(mean<=-0.4, sd=1)", "normal(mean>=0.4, sd=1)")
 
 
-def errors(test: pt.PrivateTest, law: Any) -> tuple[float, float]:
+def errors(test: pt.results.PrivateTest, law: Any) -> tuple[float, float]:
     """Exact probabilities of the two decisions, by another way than :meth:`power`: the tails of one noisy total."""
     support, masses = score_law(test.score, as_distribution(law))
     total = NoisyTotal(test.scale * support - test.shift, masses, test.n, test.noise)
@@ -70,8 +70,8 @@ def drawn_inside(centre: str, distance: float, rng: np.random.Generator) -> Any:
     return f"mixture({1 - distance!r}, {centre}, {distance!r}, {other})"
 
 
-def extreme(test: pt.PrivateTest, centre: str, distance: float, side: int) -> np.ndarray:
-    """The law of the score with mass moved from one end to the other, written without :class:`Spoil`."""
+def extreme(test: pt.results.PrivateTest, centre: str, distance: float, side: int) -> np.ndarray:
+    """The law of the score with mass moved from one end to the other, written without :class:`Corruption`."""
     support, masses = score_law(test.score, as_distribution(centre))
     law = np.zeros(len(test.score.support))
     law[np.searchsorted(test.score.support, support)] = masses
@@ -159,7 +159,7 @@ def test_a_two_sided_shift_needs_fewer_records_than_any_published_test() -> None
         assert test.power(f"normal({mean}, 1)") >= 1 - test.beta - 1e-12
     low, high = test.thresholds
     assert low == pytest.approx(-high, rel=0.02)
-    assert pt.PrivateTest.from_json(test.to_json()) == test
+    assert pt.results.PrivateTest.from_json(test.to_json()) == test
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
 def test_the_promise_of_another_notion_is_that_notion(text: str) -> None:
     from privatest.report.page import promise
 
-    notion = pt.as_notion(text)
+    notion = pt.notions.parse(text)
     first, second, _ = promise(notion.epsilon, "replace", 1, None, notion)
     assert f"The result meets {text}." in first
     assert f"{100 * notion.gain():.3g} percentage points" in first

@@ -386,4 +386,4 @@ def test_the_odd_cell_counts_for_the_width(odd: int) -> None:
     with pytest.raises(InvalidInput, match="privacy loss"):
         dataclasses.replace(test, score=far)
     with pytest.raises(InvalidDocument, match="privacy loss"):
-        pt.PrivateTest.from_dict({**test.to_dict(), "score": far.to_dict()})
+        pt.results.PrivateTest.from_dict({**test.to_dict(), "score": far.to_dict()})

@@ -32,7 +32,7 @@ from privatest.decision.problem import Goal, Method, Problem
 from privatest.decision.tuning import Profile, Tuner, profile_of
 from privatest.decision.worst_case import envelope_score, sides_of
 from privatest.errors import Infeasible, InvalidInput, NothingToTest, shown
-from privatest.fit import FitTest, design_fit, fit_sample_size
+from privatest.fit import FitTest, design_fit
 from privatest.hypotheses import Pair, as_distribution
 from privatest.hypotheses.parse import Hypotheses
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
@@ -467,8 +467,7 @@ def unknown_choice(
 
 def fit_of_blocks(null: Any, distance: float, notion: Notion, error: float) -> FitTest:
     """The goodness-of-fit test on the smallest block at which both of its errors are at most ``error``."""
-    size = fit_sample_size(null, distance=distance, privacy=notion, alpha=error, beta=error)
-    return design_fit(null, distance=distance, privacy=notion, n=size, alpha=error)
+    return design_fit(null, distance=distance, privacy=notion, alpha=error, beta=error)
 
 
 # Blocks to try, in units of the block that tells P from Q by three deviations.

@@ -21,8 +21,8 @@ import pytest
 import privatest as pt
 from privatest import engines
 from privatest.engines import open_source
+from privatest.engines.databases import SqlRecords
 from privatest.engines.records import counting_score
-from privatest.engines.sql import SqlRecords
 from privatest.errors import InvalidData
 from privatest.scores import LabelCells, Score
 from tests.engines.catalogue import SCORES, first_rows
@@ -390,9 +390,9 @@ def test_a_run_sees_one_state_of_the_table(database: str, neighbours: str, monke
     test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=3, neighbours=neighbours)
     monkeypatch.setattr(type(test.noise), "draw", lambda _self, _source: Fraction(0))
     source, insert = growing(database)
-    check = pt.PrivateTest.check
+    check = pt.results.PrivateTest.check
     with monkeypatch.context() as meanwhile:  # rows come in between the check and the sum
-        meanwhile.setattr(pt.PrivateTest, "check", lambda self, records: (check(self, records), insert()))
+        meanwhile.setattr(pt.results.PrivateTest, "check", lambda self, records: (check(self, records), insert()))
         found = test.run(source, column="x").statistic
     three = test.run([0.1, 0.2, 0.3]).statistic
     six = test.run([0.1, 0.2, 0.3] * 2).statistic if neighbours == "add-remove" else None
