@@ -21,16 +21,12 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.changepoint.block_sums import SumsDetector
-from privatest.changepoint.block_tests import Voter
 from privatest.decision.run import Design
 from privatest.errors import InvalidDocument, InvalidInput
-from privatest.privacy import Pure
 from privatest.privacy.chain import ONE
 from privatest.privacy.notions import notion_from_json, per_row
 from privatest.scores import Score
-from privatest.streams import SequentialPlan, sequential_plan, watch
-from privatest.streams.stream import SumBlocks
+from privatest.streams import SequentialPlan
 from privatest.streams.watch import Watch
 from tests.contracts.noise_laws import excess, losses, spent
 
@@ -454,54 +450,6 @@ def test_a_decision_between_two_cutoffs_needs_noise_that_hides_the_total() -> No
     chances = [float(Fraction(height, ONE)) for height in one.noise.heights]  # type: ignore[attr-defined]
     alone = [high - low for low, high in itertools.pairwise(chances)]  # of each total, that this one value was drawn
     assert max(p / q for p, q in itertools.pairwise(alone) if q > 0) > 100
-
-
-def nothing(*_: Any, **__: Any) -> None:
-    """In the place of a check."""
-
-
-def unchecked(patch: pytest.MonkeyPatch, kind: str) -> None:
-    """Take away what compares the noise with what is declared, in one class."""
-    if kind in ("Watch", "SequentialPlan"):
-        patch.setattr(SumBlocks, "__post_init__", nothing)
-        patch.setattr(watch if kind == "Watch" else sequential_plan, "check_met", nothing)
-    elif kind == "ChangePlan":
-        patch.setattr(pt.results.ChangePlan, "__post_init__", nothing)
-        patch.setattr(SumsDetector, "__post_init__", nothing)
-    elif kind == "Voter":
-        patch.setattr(pt.results.PrivateTest, "__post_init__", nothing)
-        patch.setattr(Voter, "notion", Pure(Fraction(1, 10**9)))
-    else:
-        patch.setattr(getattr(pt, kind), "__post_init__", nothing)
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        ("PrivateTest", "test, gdp(1)"),
-        ("PrivateTest", "add-remove test, pure(1)"),
-        ("PrivateTest", "decision, gdp(1)"),
-        ("FitTest", "fit of two rows, gdp(1)"),
-        ("GroupsDesign", "groups, pure(1)"),
-        ("EstimateDesign", "estimate, pure(1)"),
-        ("EstimateDesign", "add-remove estimate, gdp(1)"),
-        ("EstimateDesign", "estimate of those present, pure(1)"),
-        ("GroupsDesign", "groups of those present, gdp(1)"),
-        ("EstimateDesign", "two steps, zcdp"),
-        ("HistogramTest", "optimum, tv"),
-        ("Watch", "monitor of two rows, approx(1, 0.01)"),
-        ("SequentialPlan", "sequential of two rows, zcdp(0.5)"),
-        ("ChangePlan", "blocks, gdp(1)"),
-        ("ChangePlan", "direct, gdp(1)"),
-        ("ChangePlan", "changes, gdp(1)"),
-        ("Voter", "paper, pure(1)"),
-        ("Voter", "given of two rows, gdp(1)"),
-    ],
-)
-def test_without_its_check_a_class_is_found(kind: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made(name)
-    unchecked(monkeypatch, kind)
-    assert uncovered(name)[2]
 
 
 def test_every_class_that_is_read_is_looked_at() -> None:
