@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from privatest import questions
+from privatest import options
 from privatest.cli import output
 from privatest.cli.output import spoken
 from tests.cli.conftest import Run
@@ -74,7 +74,7 @@ def test_every_command_complains_in_its_own_words(command: str, run: Run, root: 
     found = run(command, *data, *MISTAKES[command], "--epsilon", "1", **({"stdin": b"0\n"} if data == ["-"] else {}))
     assert found.code == 2
     assert "--" in found.err
-    keywords = "|".join(option.name for option in questions.OPTIONS)
+    keywords = "|".join(option.name for option in options.OPTIONS)
     assert not re.search(rf"(?<![\w'])({keywords})=", found.err.replace("normal(mean=?, sd=1)", ""))
 
 

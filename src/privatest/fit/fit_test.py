@@ -48,7 +48,7 @@ from privatest.privacy import (
 )
 from privatest.privacy.notions import notion_words
 from privatest.progress_events import searching
-from privatest.questions import known_arguments
+from privatest.unanswered import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

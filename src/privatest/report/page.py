@@ -21,7 +21,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privatest import __version__, questions
+from privatest import __version__, options
 from privatest import facts as markup
 from privatest.addresses import without_secrets
 from privatest.bounds import HistogramTest, Optimum
@@ -97,15 +97,15 @@ def python(kind: str, question: dict[str, Any]) -> str:
     source = _read(kind, question, _source(question))
     if question.get("treatment"):
         source = f"{source}, {_read(kind, question, question['treatment'])}"
-    rules = [name for name in questions.named(kind, questions.RULE) if name not in _laws(kind)]
+    rules = [name for name in options.named(kind, options.RULE) if name not in _laws(kind)]
     settings = [f"{name}={_value(question[name])}" for name in rules if name in question]
-    run = [*questions.named(kind, questions.WHERE, questions.RUN), "dataset", "request"]
+    run = [*options.named(kind, options.WHERE, options.RUN), "dataset", "request"]
     running = [f"{name}={question[name]!r}" for name in run if name in question]
     lines = ["import privatest as pt", ""]
     if "ledger" in question:
         lines.append(f"ledger = pt.Ledger({question['ledger']!r})")
         running.append("ledger=ledger")
-    call = f"pt.{questions.QUESTIONS[kind].call}"
+    call = f"pt.{options.QUESTIONS[kind].call}"
     if kind == "plan":
         lines.append(f"{call}({', '.join([*laws, *settings])}).design")
     elif kind == "sequential":
@@ -124,13 +124,13 @@ def command(kind: str, question: dict[str, Any]) -> str:
     words = ["privatest", kind]
     if kind != "plan":
         words += [str(_source(question)), *([str(question["treatment"])] if question.get("treatment") else [])]
-    roles = (questions.RULE, questions.WHERE, questions.READING, questions.RUN, questions.PAYER)
-    for name in questions.named(kind, *roles):
+    roles = (options.RULE, options.WHERE, options.READING, options.RUN, options.PAYER)
+    for name in options.named(kind, *roles):
         value = question.get(name)
         if value is None or value is False:
             continue
-        words.append(questions.flag(name))
-        if questions.find(kind, name).kind is questions.RANGE:
+        words.append(options.flag(name))
+        if options.find(kind, name).kind is options.RANGE:
             words += map(str, value)
         elif value is not True:
             words.append(",".join(map(_value, value)) if isinstance(value, list) else str(value))
@@ -139,9 +139,9 @@ def command(kind: str, question: dict[str, Any]) -> str:
 
 def _read(kind: str, question: dict[str, Any], source: Any) -> str:
     """Where data are, and how their texts are read."""
-    said = {name: question[name] for name in questions.named(kind, questions.READING) if question.get(name)}
+    said = {name: question[name] for name in options.named(kind, options.READING) if question.get(name)}
     if "missing" in said:
-        said["missing"] = questions.separate(said["missing"])
+        said["missing"] = options.separate(said["missing"])
     words = "".join(f", {name}={value!r}" for name, value in said.items())
     return f"pt.data.read_as({source!r}{words})" if said else repr(source)
 
@@ -153,7 +153,7 @@ def _source(question: dict[str, Any]) -> Any:
 
 def _laws(kind: str) -> list[str]:
     """P and Q, which the function takes without their names."""
-    return [option.name for option in questions.options(kind) if option.kind is questions.LAW]
+    return [option.name for option in options.of(kind) if option.kind is options.LAW]
 
 
 def document(design: Any) -> str | None:
