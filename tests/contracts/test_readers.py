@@ -642,7 +642,7 @@ def _watchers() -> dict[str, tuple[Callable[[], Any], str]]:
         "Sequential": (lambda: pt.Sequential.of(running, rng=seeded()), "update_one"),
     }
     if importlib.util.find_spec("river"):
-        from privatest.integrations.river import PrivateDrift
+        from privatest.streams.river import PrivateDrift
 
         def drift() -> Any:
             made = PrivateDrift(*RATES, epsilon=1.0)
