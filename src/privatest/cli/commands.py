@@ -1,7 +1,7 @@
 """The commands, each a function of what the command line gave, and the way from a command line to an exit code.
 
 Commands that plan (``plan``, ``compare``, ``curve``, and ``estimate`` and ``groups`` without data) read no data.
-Commands that run on data (``test``, ``detect``, ``changes``, ``fit``, ``estimate``, ``groups``) charge a ledger if one
+Commands that run on data (``test``, ``detect``, ``fit``, ``estimate``, ``groups``) charge a ledger if one
 is named. Commands that follow a stream (``monitor``, ``sequential``) print one line of JSON for each alarm or verdict.
 
 ===== ==============================================================================================
@@ -523,7 +523,7 @@ def detect(given: Given) -> None:
 
     The index counts records from 0 and is that of the first record of the new regime. The answer may be "no change": a
     change is found in unchanged data with probability at most 0.05, or --false-alarm. With --assume-change an index is
-    always named.
+    always named. With --changes several all changes are found: to the alternative, back, and so on.
 
     \b
     Example:
@@ -531,20 +531,6 @@ def detect(given: Given) -> None:
           --alternative "normal(0.5,1)" --epsilon 0.5
     """
     _ask("detect", given, one_rule(one_of(asked_of("detect", given), given), given))
-
-
-def changes(given: Given) -> None:
-    """Find with privacy when data in order of time changed from the null to the alternative, back, and so on.
-
-    All changes together cost epsilon, however many are reported; there may be none. In data from the null alone a
-    change is reported with probability at most 0.05, or --false-alarm. "detect" looks for one change.
-
-    \b
-    Example:
-      privatest changes claims.csv --column value --null "normal(0,1)" \\
-          --alternative "normal(0.5,1)" --epsilon 0.5
-    """
-    _ask("changes", given, asked_of("changes", given))
 
 
 def fit(given: Given) -> None:
@@ -678,7 +664,7 @@ def _answer(command: str, given: Given, asked: Mapping[str, Any], found: Any) ->
             with opened(asked) if "ledger" in asked else nullcontext() as book:
                 _report(given, command, asked, design=found.design, result=found, ledger=book)
     if given.get("exit_code"):
-        other = found.changed is not False if command in ("detect", "changes") else found.decision == "alternative"
+        other = found.changed is not False if command == "detect" else found.decision == "alternative"
         if other:
             raise typer.Exit(1)
 
@@ -934,7 +920,6 @@ COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (
     (None, "check", check),
     (None, "test", decide),
     (None, "detect", detect),
-    (None, "changes", changes),
     (None, "monitor", monitor),
     (None, "sequential", sequential),
     (None, "fit", fit),
