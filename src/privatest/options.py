@@ -93,7 +93,6 @@ QUESTIONS = {
     "check": Question("check", "data null alternative"),
     "test": Question("design", f"data {_PAIR}"),
     "detect": Question("detect_change", "data null epsilon"),
-    "changes": Question("detect_changes", f"data {_PAIR}"),
     "fit": Question("goodness_of_fit", "data null distance epsilon"),
     "estimate": Question("estimate", "family epsilon"),
     "groups": Question("compare_groups", "epsilon"),
@@ -201,12 +200,12 @@ _GROUPS = "groups /groups /groups/size /run/groups"
 _ON_DATA = f"{_ON_PAIRS} /run/estimate /run/groups"
 _STREAMS = "/monitors /sequentials"
 _WATCHES = "monitor sequential"
-_RUNS = "test detect changes fit estimate groups"
+_RUNS = "test detect fit estimate groups"
 _READS = f"check {_RUNS}"
 _PAYS = f"{_RUNS} {_WATCHES}"
-_ON_TWO_LAWS = f"plan curve test detect changes {_WATCHES} {_TESTS} {_ON_PAIRS} {_STREAMS}"
+_ON_TWO_LAWS = f"plan curve test detect {_WATCHES} {_TESTS} {_ON_PAIRS} {_STREAMS}"
 _LAWS = f"compare check {_ON_TWO_LAWS} /look /compare /theory /notions"
-_CHANGES = "detect changes /run/change"
+_CHANGES = "detect /run/change"
 _SIZED = "check test estimate /design /along /run/test /estimate /run/estimate"
 
 OPTIONS = (
@@ -328,7 +327,7 @@ OPTIONS = (
         COUNT,
         RULE,
         "Maximum number of rows that one person contributes (default 1).",
-        f"plan test detect changes fit estimate {_TESTS} {_ON_PAIRS} {_ESTIMATES} {_GROUPS}",
+        f"plan test detect fit estimate {_TESTS} {_ON_PAIRS} {_ESTIMATES} {_GROUPS}",
     ),
     Option(
         "release",
@@ -345,6 +344,14 @@ OPTIONS = (
     Option("method", NAME, RULE, "cusum (default) or paper.", "monitor"),
     Option("false_alarm", SHARE, RULE, "Probability of a change found in unchanged data (default 0.05).", _CHANGES),
     Option("assume_change", SWITCH, RULE, "Assume that there is a change: always name an index.", "detect /run/change"),
+    Option(
+        "changes",
+        NAME,
+        RULE,
+        "one (default), or several: to the alternative, back to the null, and so on.",
+        "detect",
+        choices=("one", "several"),
+    ),
     Option("block", COUNT, RULE, "Records in a block of the paper's method.", "detect monitor"),
     Option("interval", COUNT, RULE, "Blocks in an interval of the paper's method.", "monitor"),
     Option(
@@ -367,7 +374,7 @@ OPTIONS = (
     Option("missing", TEXT, READING, "Texts that mean a missing record, such as NA,-.", _READS),
     Option("fold_case", SWITCH, READING, "Ignore case and surrounding blanks in labels.", _READS),
     Option("delimiter", TEXT, READING, "Separator of the fields in CSV files: , ; | or a tab.", _READS),
-    Option("text_order", SWITCH, READING, "The order in time is that of its texts.", "detect changes"),
+    Option("text_order", SWITCH, READING, "The order in time is that of its texts.", "detect"),
     Option(
         "odd_epsilon",
         LOSS,
@@ -441,7 +448,7 @@ OPTIONS = (
         SWITCH,
         MANNER,
         "Exit with 1 for alternative or changed, 0 otherwise.",
-        f"test detect changes fit groups {_WATCHES}",
+        f"test detect fit groups {_WATCHES}",
     ),
     Option(
         "json",

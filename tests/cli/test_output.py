@@ -55,7 +55,6 @@ MISTAKES = {
     "groups": ["--column", "visit", "--group", "answer"],
     "sequential": [*PAIR[:4], "--alpha", "2"],
     "monitor": [*PAIR[:4], "--beta", "2"],
-    "changes": [*PAIR[:4], "--column", "visit", "--beta", "2"],
     "detect": [*PAIR[:2], "--column", "visit"],
     "fit": [*PAIR[:2], "--column", "visit", "--distance", "3"],
     "test": [*PAIR[:4], "--column", "visit", "--alpha", "2"],

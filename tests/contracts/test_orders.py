@@ -127,14 +127,23 @@ def test_other_texts_are_refused_before_the_charge_unless_they_are_meant(name: s
             assert meant == plain.index, case
 
 
-def test_numbers_in_csv_files_are_an_order(tmp_path: Path) -> None:
-    numbers = NUMBERS["numbers"]
-    for number, order in enumerate(
-        [numbers, ["-1.5e0", *numbers[1:]], ["-Infinity", *numbers[1:-2], "inf", "NaN"]],
+def test_numbers_in_csv_files_are_an_order_and_numbers_among_texts_are_none(tmp_path: Path) -> None:
+    for number, (order, fine) in enumerate(
+        [
+            (NUMBERS["numbers"], True),
+            (["-1.5e0", *NUMBERS["numbers"][1:]], True),
+            (["-Infinity", *NUMBERS["numbers"][1:-2], "inf", "NaN"], True),
+            (["x", *SORTING["days"][1:]], False),
+        ]
     ):
         folder = tmp_path / str(number)
         folder.mkdir()
-        assert _index(TABLES["CSV"](_columns(order), folder)) == CHANGE
+        data = TABLES["CSV"](_columns(order), folder)
+        if fine:
+            assert _index(data) == CHANGE
+        else:
+            with pytest.raises(InvalidData, match="orders by text"):
+                _index(data)
 
 
 def _time(second: int, zone: Any) -> datetime.datetime:

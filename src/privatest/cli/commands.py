@@ -1,6 +1,6 @@
 """``plan``, ``compare``, ``curve``, and without data ``estimate`` and ``groups``: what to expect. No data are read.
 
-The commands that run on data (``test``, ``detect``, ``changes``, ``fit`` and so on), and who pays.
+The commands that run on data (``test``, ``detect``, ``fit`` and so on), and who pays.
 
 ``ledger grant``, ``show`` and ``verify`` look after the budgets.
 
@@ -518,7 +518,7 @@ def detect(given: Given) -> None:
 
     The index counts records from 0 and is that of the first record of the new regime. The answer may be "no change":
     unchanged data are said to have changed with probability 0.05 at most, or --false-alarm. With --assume-change an
-    index is always named.
+    index is always named. With --changes several all changes are looked for: to the alternative, back, and so on.
 
     \b
     Example:
@@ -530,24 +530,6 @@ def detect(given: Given) -> None:
     _save(given, asked)
     found = pt.detect_change(source, **_of_role("detect", asked, *ASKED), **paid(asked))
     _answer("detect", given, asked, found)
-
-
-def changes(given: Given) -> None:
-    """When data in order of time changed from the null to the alternative, back, and so on, with privacy.
-
-    As many changes are reported as there seem to be, for epsilon in all; none is an answer, too: of data of the null
-    alone any change is reported with probability 0.05 at most, or --false-alarm. "detect" looks for one change.
-
-    \b
-    Example:
-      privatest changes claims.csv --column value --null "normal(0,1)" \\
-          --alternative "normal(0.5,1)" --epsilon 0.5
-    """
-    asked = asked_of("changes", given)
-    source = _checked(given, asked)
-    _save(given, asked)
-    found = pt.detect_changes(source, **_of_role("changes", asked, *ASKED), **paid(asked))
-    _answer("changes", given, asked, found)
 
 
 def fit(given: Given) -> None:
@@ -696,7 +678,7 @@ def _answer(command: str, given: Given, asked: Mapping[str, Any], found: Any) ->
                     **about,
                 )
     if given.get("exit_code"):
-        other = found.changed is not False if command in ("detect", "changes") else found.decision == "alternative"
+        other = found.changed is not False if command == "detect" else found.decision == "alternative"
         if other:
             raise typer.Exit(1)
 
@@ -943,7 +925,6 @@ COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (
     (None, "check", check),
     (None, "test", decide),
     (None, "detect", detect),
-    (None, "changes", changes),
     (None, "monitor", monitor),
     (None, "sequential", sequential),
     (None, "fit", fit),
