@@ -191,19 +191,19 @@ def test_labels_of_every_kind_survive_documents(label: Any) -> None:
     assert again.index_of(label) == 0
 
 
-DYADIC = {"kind": "dyadic", "exponent": 3, "first": 0, "size": 4, "support": [None, None]}
-BOUNDED = {"kind": "bounded", "centre": 0.0, "scale": 1.0, "exponent": 3, "support": [None, None]}
+DYADIC = {"kind": "dyadic", "exponent": 3, "first": 0, "size": 4, "low": "-inf", "high": "inf"}
+BOUNDED = {"kind": "bounded", "centre": 0.0, "scale": 1.0, "exponent": 3, "low": "-inf", "high": "inf"}
 BROKEN: dict[str, Any] = {
     "no kind": {"labels": ["a"]},
     "unknown kind": {**DYADIC, "kind": "hexagonal"},
     "no object": [],
-    "label null": {"kind": "labels", "labels": [None]},
-    "label NaN": {"kind": "labels", "labels": [math.nan]},
-    "label signalling NaN": {"kind": "labels", "labels": [{"decimal": "sNaN"}]},
-    "label twice": {"kind": "labels", "labels": ["a", "a"]},
-    "label unreadable": {"kind": "labels", "labels": [{"decimal": "ten"}]},
-    "label of unknown tag": {"kind": "labels", "labels": [{"pickle": "gASVAAAA"}]},
-    "tuple of a text": {"kind": "labels", "labels": [{"tuple": "ab"}]},
+    "label null": {"kind": "labels", "others": False, "labels": [None]},
+    "label NaN": {"kind": "labels", "others": False, "labels": [math.nan]},
+    "label signalling NaN": {"kind": "labels", "others": False, "labels": [{"decimal": "sNaN"}]},
+    "label twice": {"kind": "labels", "others": False, "labels": ["a", "a"]},
+    "label unreadable": {"kind": "labels", "others": False, "labels": [{"decimal": "ten"}]},
+    "label of unknown tag": {"kind": "labels", "others": False, "labels": [{"pickle": "gASVAAAA"}]},
+    "tuple of a text": {"kind": "labels", "others": False, "labels": [{"tuple": "ab"}]},
     "integers out of order": {"kind": "integers", "first": [3, 1], "last": 5},
     "integers empty": {"kind": "integers", "first": [], "last": 5},
     "integers beyond 64 bits": {"kind": "integers", "first": [2**63], "last": 2**64},
@@ -215,9 +215,9 @@ BROKEN: dict[str, Any] = {
     "exponent NaN": {**DYADIC, "exponent": math.nan},
     "exponent text": {**DYADIC, "exponent": "3"},
     "first beyond exact edges": {**DYADIC, "first": 2**60},
-    "support NaN": {**DYADIC, "support": [math.nan, None]},
-    "support empty": {**DYADIC, "support": [1.0, 1.0]},
-    "support short": {**DYADIC, "support": [1.0]},
+    "support NaN": {**DYADIC, "low": math.nan},
+    "support empty": {**DYADIC, "low": 1.0, "high": 1.0},
+    "support missing": {name: value for name, value in DYADIC.items() if name != "low"},
     "scale 0": {**BOUNDED, "scale": 0.0},
     "scale infinite": {**BOUNDED, "scale": math.inf},
     "centre text": {**BOUNDED, "centre": "0"},

@@ -20,13 +20,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from privatest import numbers
-from privatest.documents import reading
 from privatest.engines import Records
 from privatest.engines.records import counting_score
 from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
@@ -35,7 +35,6 @@ from privatest.numbers import Floats, Integers, rational
 from privatest.privacy import RandomSource
 from privatest.privacy.bulk_draws import draw_rows
 from privatest.scores import Cells, IntegerCells, LabelCells
-from privatest.scores.score import cells_from_dict
 
 GRAINS_PER_SYMBOL = 4
 
@@ -125,6 +124,11 @@ class EdgeCells(Cells):
     low: float = -math.inf
     high: float = math.inf
 
+    def __post_init__(self) -> None:
+        ends = (self.low, *self.edges, self.high)
+        if not self.edges or not all(a < b for a, b in pairwise(ends)):
+            raise InvalidDocument("The edges of the bins are not in increasing order.")
+
     @property
     def count(self) -> int:
         return len(self.edges) + 1
@@ -136,23 +140,6 @@ class EdgeCells(Cells):
     def index(self, numbers: Floats) -> Indices:
         sane = np.isfinite(numbers) & (numbers >= self.low) & (numbers <= self.high)
         return np.where(sane, np.searchsorted(self._sorted, numbers, side="right"), self.count)
-
-    def to_dict(self) -> dict[str, Any]:
-        support = [end if math.isfinite(end) else None for end in (self.low, self.high)]
-        return {"kind": self.kind, "edges": list(self.edges), "support": support}
-
-
-def domain_cells_from_dict(document: dict[str, Any]) -> Cells:
-    """The cells that ``to_dict`` wrote."""
-    if not isinstance(document, dict) or document.get("kind") != EdgeCells.kind:
-        return cells_from_dict(document)
-    with reading("the bins"):
-        edges = tuple(float(edge) for edge in document["edges"])
-        low, high = document["support"]
-        ends = (-math.inf if low is None else float(low), math.inf if high is None else float(high))
-    if not edges or not all(a < b for a, b in zip((ends[0], *edges), (*edges, ends[1]), strict=True)):
-        raise InvalidDocument("The edges of the bins are not in increasing order.")
-    return EdgeCells(edges, *ends)
 
 
 @dataclass(frozen=True, eq=False)
