@@ -133,9 +133,9 @@ def _of_number(cells: Cells, table: Integers, line: tuple[int, int] | None, x: A
         return _integers(cells.first, cells.last, table, x, language)
     if isinstance(cells, LabelCells):
         return _labels(cells, table, x, language)
-    if cells.kind == "edges":  # cells of goodness-of-fit tests, which engines may not import
-        edges, low, high = cells.edges, cells.low, cells.high  # type: ignore[attr-defined]
-        starts = [low, *(float(edge) for edge in edges)]
+    if isinstance(cells, EdgeCells):
+        low, high = cells.low, cells.high
+        starts = [low, *cells.edges]
         return _steps(starts, high, table, x, language)
     raise InvalidInput(
         f"Databases cannot sum scores on cells of the kind {cells.kind!r}. Read the records into memory."
