@@ -119,7 +119,7 @@ class DataAddress:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OpenOnce:
-    """Data that several calls open once; :func:`privatest.open_once` returns it.
+    """Data that several calls open once; :func:`privatest.data.open_once` returns it.
 
     Attributes:
         data: the source as the user named it. Ledgers and messages see nothing else.
@@ -154,7 +154,7 @@ class Reading:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReadAs:
-    """Data with a rule for reading their texts; :func:`privatest.read_as` returns it."""
+    """Data with a rule for reading their texts; :func:`privatest.data.read_as` returns it."""
 
     data: Any
     reading: Reading

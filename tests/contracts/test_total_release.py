@@ -2,7 +2,7 @@
 
 What is made of a noisy number must not fail, warn or be no probability: a failure after the draw would tell that the
 noisy number lies where it fails, and could be had again with another draw. Every design is walked from far below all
-totals to far above them. ``python -m tests.contracts.test_total_release`` walks many more of them, and counts.
+totals to far above them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -202,30 +201,3 @@ def test_a_release_is_made_of_every_noisy_number(
         assert name.partition(",")[0] in REFUSED
         return
     assert walk(design, 1, monkeypatch) if walk is of_change else walk(design, 1)
-
-
-def main() -> None:
-    """Walk designs of several sizes under several notions, and count."""
-    warnings.simplefilter("error")
-    made = numbers = failed = refused = 0
-    notions = (*NOTIONS, "pure(0.05)", "pure(20)", "approx(0.3, 1e-9)", "tv(0.01)", "gdp(0.1)", "gdp(8)", "zcdp(0.001)")
-    for name, make, walk in itertools.chain(designs(notions), designs(notions, n=7)):
-        try:
-            design = make()
-        except InvalidInput:
-            refused += 1
-            continue
-        made += 1
-        try:
-            with pytest.MonkeyPatch.context() as patch:
-                numbers += walk(design, 9, patch) if walk is of_change else walk(design, 9)
-        except Exception as error:
-            failed += 1
-            print(f"{name}: {type(error).__name__}: {error}", flush=True)
-    print(
-        f"{made} designs under {len(notions)} notions ({refused} refused), {numbers:,} noisy numbers, {failed} failed"
-    )
-
-
-if __name__ == "__main__":
-    main()

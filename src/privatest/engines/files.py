@@ -523,7 +523,7 @@ def read_lines(lines: Iterable[bytes | str], *, table: bool = False) -> LineFiel
             line.
 
     >>> import privatest as pt
-    >>> pt.count_records(pt.read_lines(["3", " 0.5", "often", ""]))
+    >>> pt.data.count_records(pt.data.read_lines(["3", " 0.5", "often", ""]))
     4
     """
     try:
@@ -963,7 +963,7 @@ def _slices(batch: Any, wanted: ColumnNames) -> Iterator[RowPart]:
 
 
 def names_in(paths: Sequence[str]) -> list[str]:
-    """Return the names of the columns; see :func:`privatest.column_names`."""
+    """Return the names of the columns; see :func:`privatest.data.column_names`."""
     form, files = files_of(paths)
     import_arrow(f"A file of the format {form}")
     if form == "Parquet":

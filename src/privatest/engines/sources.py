@@ -100,7 +100,7 @@ def read_as(
     A ledger's request includes how the data are read: the same data read in another way are another question.
 
     >>> import privatest as pt
-    >>> data = pt.read_as(pt.read_lines(["0,5", "NA", "1,5"]), decimal=",", missing=["NA"])
+    >>> data = pt.data.read_as(pt.data.read_lines(["0,5", "NA", "1,5"]), decimal=",", missing=["NA"])
     >>> pt.check(data, "normal(0, 1)", "normal(1, 1)").missing
     1
     """
@@ -345,8 +345,8 @@ def open_once(source: Any) -> OpenOnce:
         source: whatever ``run`` takes.
 
     >>> import privatest as pt
-    >>> data = pt.open_once([0.5, None, 2.0])
-    >>> pt.count_records(data)
+    >>> data = pt.data.open_once([0.5, None, 2.0])
+    >>> pt.data.count_records(data)
     3
     """
     return source if isinstance(source, OpenOnce) else OpenOnce(source)
@@ -463,7 +463,9 @@ def _single(source: Any, column: str | None = None) -> Column | StreamRecords:
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
         raise InvalidData(f"The data are of type {type(source).__name__}. Pass an array, a list or a column.")
     if isinstance(source, io.IOBase):
-        raise InvalidData("The data are an open file. Pass its path, or its lines, a record each: pt.read_lines(file).")
+        raise InvalidData(
+            "The data are an open file. Pass its path, or its lines, a record each: pt.data.read_lines(file)."
+        )
     values = source if isinstance(source, (list, tuple, range)) else list(source)
     check_no_paths(values)
     return SequenceRecords(values)
@@ -495,7 +497,7 @@ def count_records(source: Any, **where: Any) -> int:
     A unit with m rows counts as min(m, max_rows_per_unit) records.
 
     Args:
-        source: as for :func:`privatest.open_once`.
+        source: as for :func:`privatest.data.open_once`.
         **where: ``column``, ``unit``, ``max_rows_per_unit`` and ``order``, as for ``run``.
 
     >>> count_records([0.5, None, 2.0])

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 MISSING = ("count", "none")
 """Values of ``missing=``: the number of present records is measured, or no record is missing."""
 SPELLED = (
-    " Labels are compared as they are written: 'yes' is not 'Yes' (but pt.read_as(data, fold_case=True) reads both), "
-    "and 1 is not '1'."
+    " Labels are compared as they are written: 'yes' is not 'Yes' (but pt.data.read_as(data, fold_case=True) "
+    "reads both), and 1 is not '1'."
 )
 """A sentence for an answer about a label that may be written in another way in the data."""
 MOSTLY = 0.95
@@ -175,7 +175,7 @@ class AnsweredRecords:
         if self.records == "0 or 1":
             way = " Labels: name the one that counts, success='Yes'. Numbers: name a cut, 'share_above(5, ?)'."
         elif self.records != "present":
-            way = " Numbers stored as text are no numbers: convert them, or say how they are written (pt.read_as)."
+            way = " Numbers stored as text are no numbers: convert them, or say how they are written (pt.data.read_as)."
         kind = "missing" if self.records == "present" else f"missing, or not {self.records}"
         return f"{most} of the records may be {kind}: look at the column (pt.check).{way}"
 

@@ -149,7 +149,8 @@ def check(
     """Count what a test of P against Q would make of the data: NOT PRIVATE, for the holder's eyes; written nowhere.
 
     Args:
-        data: whatever ``run`` takes, read as there (see :func:`privatest.read_as`); a table is read out in portions.
+        data: whatever ``run`` takes, read as there (see :func:`privatest.data.read_as`); a table is read out in
+            portions.
         null, alternative: as for :func:`privatest.design`; or, of any other question, what was designed for it alone:
             an estimate, a comparison of groups (each group, or all), a fit, a change point.
         column: which column holds the records.
