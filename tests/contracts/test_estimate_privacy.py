@@ -19,8 +19,9 @@ import pytest
 from privatest.engines import open_source
 from privatest.errors import InvalidInput
 from privatest.estimates.estimate import EstimateDesign, design_estimate
-from privatest.estimates.groups import GroupsDesign, _success_score, design_groups
+from privatest.estimates.groups import GroupsDesign, design_groups
 from privatest.estimates.location import STARTS, Location
+from privatest.estimates.tuned_score import success_score
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.privacy import Pure, Tulap, canonical_noise
 from privatest.privacy.canonical import counts_guarantee, counts_noise
@@ -37,7 +38,7 @@ RATE = OneParameter.of("bernoulli(?)", None)
 
 def small_rate(epsilon: Fraction, n: int, rows: int = 1, **words: Any) -> EstimateDesign:
     """A rate, on a lattice of two steps a record."""
-    score = _success_score(RATE, 2)
+    score = success_score(RATE, 2)
     noise = words.pop("noise", Tulap(epsilon, 2 * rows))
     return EstimateDesign(
         "bernoulli(?)", (0.0, 1.0), 0.9, Pure(epsilon), n, score, noise, max_rows_per_unit=rows, **words
@@ -208,7 +209,7 @@ def test_the_second_step_has_noise_for_all_rows_of_a_person() -> None:
 
 def small_groups(epsilon: Fraction, n: tuple[int, int], **words: Any) -> GroupsDesign:
     made = design_groups(n=n, epsilon=epsilon)
-    return replace(made, score=_success_score(RATE, 1), noise=words.pop("noise", Tulap(epsilon, 1)), **words)
+    return replace(made, score=success_score(RATE, 1), noise=words.pop("noise", Tulap(epsilon, 1)), **words)
 
 
 def run_groups(design: GroupsDesign) -> Callable[[Records, Any], Hashable]:

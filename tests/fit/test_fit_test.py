@@ -131,12 +131,12 @@ def test_broken_documents() -> None:
         {"n": True},
         {"distance": 2},
         {"method": "magic"},
-        {"probabilities": [0.5, 0.6]},
-        {"probabilities": [0.25, 0.75]},
+        {"domain": {**test.to_dict()["domain"], "probabilities": [0.5, 0.6]}},
+        {"domain": {**test.to_dict()["domain"], "probabilities": [0.25, 0.75]}},
         {"cutoff": "1/0"},
         {"noise": {"kind": "laplace", "scale": "5/2"}},
         {"statistic": {"knots": [[-1]], "weights": [1], "symbols": 4}},
-        {"cells": {"kind": "labels", "labels": ["a", "b"]}},
+        {"domain": {**test.to_dict()["domain"], "cells": {"kind": "labels", "labels": ["a", "b"]}}},
     ):
         with pytest.raises(InvalidDocument):
             FitTest.from_dict({**test.to_dict(), **changes})

@@ -20,7 +20,7 @@ import numpy as np
 
 from privatest.errors import InvalidInput
 from privatest.numbers import Integers
-from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
+from privatest.scores import BoundedCells, Cells, DyadicCells, EdgeCells, IntegerCells, LabelCells, Score
 
 LARGEST = float(np.finfo(np.float64).max)
 ALL_WHOLE = 2.0**53

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -121,7 +121,10 @@ class EstimateRelease(Outcome, WithInterval):
 
     @property
     def _parameter_words(self) -> str:
-        return self.meaning or self.parameter
+        """The parameter and its family, and the parameter's meaning if its name does not say it."""
+        plain = self.meaning in ("", self.parameter, f"the {self.parameter}")
+        words = self.parameter if plain else f"{self.parameter} ({self.meaning})"
+        return words if self.family.partition("(")[0] in ("", "categorical") else f"{words} of {self.family}"
 
     @property
     def _shape_hint(self) -> str:
@@ -206,8 +209,8 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         second: the notion that the second of two steps meets.
         level: the confidence of the second of two steps.
         missing: "count": the answer is about the records that are present, and how many are is measured, within the
-            budget. "none": it is declared that no record is missing; one that is counts by the score's fixed value. With
-            neighbours "add-remove" the number of present records is measured anyway.
+            budget. "none": it is declared that no record is missing; one that is counts by the score's fixed value.
+            With neighbours "add-remove" the number of present records is measured anyway.
     """
 
     FORMAT: ClassVar[str] = "privatest/estimate/1"
@@ -217,7 +220,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
     family: str
     between: tuple[float, float]
     confidence: float
-    notion: Notion = PRIVACY_FIELD
+    notion: Notion = field(metadata={"key": "privacy"})
     n: int
     score: Score | None = None
     noise: Noise | None = None
@@ -402,7 +405,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         wanted = float(numbers.positive(width=width))
         with searching("records of an interval", 10) as looked:
 
-            @lru_cache(maxsize=None)
+            @cache
             def mean_width(n: int) -> float:
                 looked()
                 return self.at_n(n).expected_width(value)
@@ -488,23 +491,18 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         """
         if self.location is not None:
             return self._release_of_two(draw, simulated)
-        score, _ = self._total
-        noisy, number = (Fraction(draw), None) if self.count_noise is None else map(Fraction, draw)
-        present, inversion, count = None, self.inversion, None
-        if self.count_noise is not None and number is not None:
+        inversion, noisy, count = self._parsed(draw)
+        present = None
+        if self.count_noise is not None:
             most = float(self.n) if self.neighbours == "replace" else math.inf
-            present = PresentCount.of(self.count_noise, number, self.confidence, most)
-            if self.neighbours == "replace":
-                inversion = self._inversion(self._presence.summed(number, self.n))
-            else:
-                count = number
+            present = PresentCount.of(self.count_noise, Fraction(draw[1]), self.confidence, most)
         value = inversion.counted(count).estimate(noisy)
         return EstimateRelease(
             estimate=value,
-            interval=inversion.interval(noisy, self._inverted_confidence, count),
+            interval=self.interval(draw, self.confidence),
             confidence=self.confidence,
             parameter=self.parameter,
-            statistic=float(noisy * score.step / self._scale_and_shift[0]),
+            statistic=float(noisy * self._total[0].step / self._scale_and_shift[0]),
             n=self.n,
             beyond=inversion.beyond(noisy, EXTREME, count) if value in self.between else "",
             epsilon=self.epsilon,
@@ -518,6 +516,31 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             present_interval=None if present is None else present.interval,
             among=self.unknown.records,
         )
+
+    def _parsed(self, draw: Any) -> tuple[Inversion, Fraction, Fraction | None]:
+        """The law of the total that was drawn, the noisy total, and the noisy number of records if n is not public."""
+        if self.count_noise is None:
+            return self.inversion, Fraction(draw), None
+        noisy, number = map(Fraction, draw)
+        if self.neighbours != "replace":
+            return self.inversion, noisy, number
+        return self._inversion(self._presence.summed(number, self.n)), noisy, None
+
+    def interval(self, draw: Any, confidence: float) -> tuple[float, float]:
+        """The interval that follows from a draw: post-processing, which costs no privacy.
+
+        Args:
+            draw: as for :meth:`release`.
+            confidence: the smallest probability with which the interval holds the true value.
+        """
+        covered = confidence + self._presence.miss
+        if self.location is not None or not covered < 1:
+            raise InvalidInput(
+                f"confidence_level={confidence:g} cannot be reached by an estimate that was designed for confidence "
+                f"{self.confidence:g}: design it for this one."
+            )
+        inversion, noisy, count = self._parsed(draw)
+        return inversion.interval(noisy, covered, count)
 
     def _release_of_two(self, draw: Any, simulated: bool) -> EstimateRelease:
         start, place, second_draw = draw

@@ -104,7 +104,8 @@ class Location:
     def place_of(self, start: int, values: Floats) -> Integers:
         """The bins that hold these numbers, if the bins start at ``start``."""
         cells = np.floor(values * self.cells.factor) - self.cells.first + start
-        return np.clip(cells // STARTS, 0, self.bins - 1).astype(np.int64)
+        places: Integers = np.clip(cells // STARTS, 0, self.bins - 1).astype(np.int64)
+        return places
 
     def chosen(self, counts: list[int], source: RandomSource) -> tuple[int, int]:
         """Draw where the bins start; return that, and the bin with the largest noisy count.
@@ -165,7 +166,7 @@ class Location:
         return _Choices(unseen, float(every[~large].sum()), every[large])
 
     def _chances_to_win(self, masses: Floats, best: float, n: int) -> Floats:
-        """Bounds on the probabilities that bins with these masses have larger noisy counts than one of mass ``best``."""
+        """Bounds on the probabilities with which bins of these masses get larger noisy counts than one of mass best."""
         s, log_mgf = self._tilts
         ahead = np.maximum(masses[:, None] * np.expm1(s) + best * np.expm1(-s), -1 + 1e-15)
         chances: Floats = np.exp(np.minimum(n * np.log1p(ahead) + 2 * log_mgf, 0.0).min(axis=1))

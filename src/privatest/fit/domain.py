@@ -20,22 +20,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privatest import numbers
-from privatest.documents import reading
 from privatest.engines import Records
 from privatest.engines.records import counting_score
-from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
+from privatest.errors import InvalidDistribution, InvalidInput
 from privatest.hypotheses import Distribution, Labels, Reals, WholeNumbers, as_distribution
 from privatest.numbers import Floats, Integers, rational
 from privatest.privacy import RandomSource
 from privatest.privacy.bulk_draws import draw_rows
 from privatest.scores import Cells, EdgeCells, IntegerCells, LabelCells
-from privatest.scores.score import cells_from_dict
 
 GRAINS_PER_SYMBOL = 4
 
@@ -131,6 +129,13 @@ class Domain:
     probabilities: Floats
     null: str
     bins: str | None = None
+
+    def __post_init__(self) -> None:
+        p = self.probabilities
+        if p.ndim != 1 or not np.all(p >= 0) or not abs(math.fsum(p.tolist()) - 1) < 1e-9:
+            raise InvalidInput("The probabilities of the null do not sum to 1.")
+        if self.cells.count != len(p):
+            raise InvalidInput(f"The null has {len(p)} probabilities for {self.cells.count} cells.")
 
 
 def read_domain(null: Any, distance: float, bins: int | None = None) -> Domain:
