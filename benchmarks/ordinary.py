@@ -625,6 +625,7 @@ SAYS = (
     "Counted were",
     "MORE THAN HALF",
     "ALL of the records may be",
+    "TOO FEW RECORDS for this budget",
 )
 
 

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-import pytest
-
 import privatest as pt
 from examples import make_data
 from privatest import questions
@@ -61,17 +59,6 @@ def test_the_commands_run_as_written(root: Path, tmp_path: Path, show: Callable[
     assert (tmp_path / "when.html").exists()
     with pt.Ledger(tmp_path / "ledger.db", create=False) as ledger:
         assert (ledger.left("clinic"), len(ledger.history("clinic"))) == (0, 5)
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("```sh\nmake run     # the main job\n```\n\n```sh\na b \\\n    c\n```\n", ["make run", "a b c"]),
-        ("```text\nno command\n```\n", []),
-    ],
-)
-def test_commands_are_found(text: str, found: list[str]) -> None:
-    assert commands(text) == found
 
 
 def test_the_table_of_questions_names_what_there_is(root: Path) -> None:

@@ -162,6 +162,8 @@ def test_options_are_the_words_of_problem_files() -> None:
 def test_the_example_runs(words: list[str], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("claims.csv").write_text("value\n" + "\n".join(str(i % 7 / 3 - 1) for i in range(700)) + "\n")
+    if "smoker" in words:
+        Path("claims.csv").write_text("value,smoker\n" + "0.5,Yes\n-0.5,No\n" * 100)
     Path("survey.csv").write_text("answer\n" + "yes\nno\n" * 400)
     Path("answers.txt").write_text("1\n0\n1\n" * 40)
     Path("visits.csv").write_text("arm,bought\n" + "old,0\nnew,1\nold,1\nnew,1\n" * 20)

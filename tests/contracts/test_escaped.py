@@ -192,9 +192,3 @@ def test_the_studio_builds_its_page_without_markup_from_texts() -> None:
     assert len(scripts) > 5
     assert any("textContent" in text for text in scripts.values())
     assert not [(name, sink) for name, text in scripts.items() for sink in SINKS if sink in text]
-
-
-def test_a_text_that_is_not_escaped_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_module.markup, "escape", str)
-    with pytest.raises(AssertionError):
-        words(report.render(question={"epsilon": 1, "column": HOSTILE}, kind="plan"))

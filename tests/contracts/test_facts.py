@@ -117,13 +117,6 @@ def test_a_fact_is_told_everywhere(kind: str, monkeypatch: pytest.MonkeyPatch) -
     assert deaf(planted(made(kind), monkeypatch)) == []
 
 
-def test_a_presenter_with_a_list_of_its_own_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = planted(made("alarm"), monkeypatch)
-    monkeypatch.setattr(pt.results.Alarm, "_repr_html_", lambda self: f"<p>{self.index}</p>")
-    monkeypatch.setattr(pt.results.Alarm, "to_dict", lambda self: {"index": self.index})
-    assert deaf(one) == ["_repr_html_", "to_dict"]
-
-
 @pytest.mark.parametrize("kind", REPORTED)
 def test_the_report_tells_the_facts_of_result_and_design(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     result = made(kind)

@@ -6,7 +6,6 @@ a refusal, and nothing spent. Sources are of those that declare their types (Arr
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -187,34 +186,3 @@ def test_the_same_without_the_mistake_is_answered(name: str, tmp_path: Path) -> 
     words: dict[str, Any] = {"order": "day"} if in_time(name) else {}
     ask(name, pa.table(columns()), {"column": "x", **words, "ledger": ledger, "dataset": "d", "request": "r"})
     assert ledger.spent("d") > 0
-
-
-def put_off(patch: pytest.MonkeyPatch, kind: Any) -> None:
-    """Put all that looks at the records, check and draw, behind the charge."""
-    check, draw, waiting = kind.check, kind.draw, []
-
-    def late(self: Any, *_: Any, **__: Any) -> None:
-        check(self, *waiting[-1][:1])
-        draw(self, *waiting[-1])
-
-    patch.setattr(kind, "check", lambda *_: None)
-    patch.setattr(kind, "draw", lambda _, *given: waiting.append(given))
-    patch.setattr(kind, "release", late)
-
-
-def test_a_check_that_comes_too_late_is_seen(
-    ledger: pt.Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A refusal that comes after the draw, as of a release, is paid for."""
-    late = pt.Ledger(tmp_path / "late.db", create=True)
-    late.grant("d", epsilon=1000)
-    for name, wrong in (("changes", "ties"), ("blocks", "missing days"), ("estimate", "one record too many")):
-        design = made(name)
-        with monkeypatch.context() as patch:
-            put_off(patch, type(design))
-            before = late.spent("d")
-            words = {"column": "x", **WRONG[wrong].words, "ledger": late, "dataset": "d", "request": name}
-            with contextlib.suppress(pt.errors.PrivatestError):
-                design.run(table(WRONG[wrong]), **words)
-            assert late.spent("d") > before
-    assert ledger.spent("d") == 0

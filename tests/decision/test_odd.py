@@ -116,8 +116,8 @@ def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     frame().to_csv(tmp_path / "a.csv", index=False)
     readings: list[int] = []
-    plain = csv_files._quick
-    monkeypatch.setattr(csv_files, "_quick", lambda *words: [readings.append(1), plain(*words)][1])
+    plain = csv_files.csv_columns
+    monkeypatch.setattr(csv_files, "csv_columns", lambda *words: [readings.append(1), plain(*words)][1])
     test = pt.design(*NORMAL, epsilon=1, n=120)
     test.run(tmp_path / "a.csv", column="x", odd_epsilon=0.5)
     assert len(readings) == 1

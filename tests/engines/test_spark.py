@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from privatest import engines
-from privatest.engines import expression, open_source
+from privatest.engines import open_source, sql
 from privatest.engines.records import counting_score
 from privatest.engines.spark import SparkRecords
 from privatest.errors import InvalidData
@@ -48,7 +48,7 @@ def test_every_double_gets_the_score_it_has_in_memory(name: str, tmp_path: Path)
     assert isinstance(records, SparkRecords)
     F = records.language.functions
     wanted = {f"s{i}": score for i, score in enumerate(scores(cells))}
-    made = [expression.score_of_number(s, F.col("r"), records.language).alias(name) for name, s in wanted.items()]
+    made = [sql.score_of_number(s, F.col("r"), records.language).alias(name) for name, s in wanted.items()]
     by_expressions = sorted(records.rows.select("o", *made).collect())
     for name_of_score, score in wanted.items():
         assert_same(numbers, [row[name_of_score] for row in by_expressions], score)

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from privatest.errors import InvalidDistribution, NothingToTest
+from privatest.hypotheses.distribution import Corruption
 from privatest.hypotheses.families import FAMILIES
 from privatest.hypotheses.parse import (
     as_hypothesis,
     make_hypotheses,
     parse,
 )
-from privatest.hypotheses.sets import Box, Spoil, member_of
+from privatest.hypotheses.sets import Box, member_of
 
 # A box of each family, far from where a member would be degenerate.
 BOXES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
@@ -117,7 +118,7 @@ def test_no_spoiled_law_is_lower_than_the_worst(kind: str, share: float) -> None
             spoiled = law + (other - law) * min(1.0, share / distance)
         else:
             spoiled = (1 - share) * law + share * other
-        low, high = (Spoil(kind, share).worst(law, side) for side in ("low", "high"))
+        low, high = (Corruption(kind, share).worst(law, side) for side in ("low", "high"))
         assert np.all(np.cumsum(low) >= np.cumsum(spoiled) - 1e-12)
         assert np.all(np.cumsum(high) <= np.cumsum(spoiled) + 1e-12)
         for worst in (low, high):

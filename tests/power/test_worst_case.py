@@ -71,7 +71,7 @@ def drawn_inside(centre: str, distance: float, rng: np.random.Generator) -> Any:
 
 
 def extreme(test: pt.results.PrivateTest, centre: str, distance: float, side: int) -> np.ndarray:
-    """The law of the score with mass moved from one end to the other, written without :class:`Spoil`."""
+    """The law of the score with mass moved from one end to the other, written without :class:`Corruption`."""
     support, masses = score_law(test.score, as_distribution(centre))
     law = np.zeros(len(test.score.support))
     law[np.searchsorted(test.score.support, support)] = masses

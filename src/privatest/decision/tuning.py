@@ -32,7 +32,7 @@ from privatest.decision.problem import CALIBRATED, ChosenClamp, Goal, Method, Pr
 from privatest.decision.worst_case import Sides, WorstCase, settled_case, sides_of, worst_score
 from privatest.errors import Infeasible
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
-from privatest.hypotheses.sets import Leaf, Side
+from privatest.hypotheses.distribution import Leaf, Side
 from privatest.laws import Curves, TwoSidedCurves
 from privatest.numbers import Floats, Number, first_true_near, rational
 from privatest.privacy import Noise, Notion, Pure, canonical_noise

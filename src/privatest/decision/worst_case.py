@@ -17,8 +17,8 @@ import numpy as np
 
 from privatest.errors import NothingToTest
 from privatest.hypotheses import Distribution, Pair
+from privatest.hypotheses.distribution import Leaf, Side
 from privatest.hypotheses.parse import Hypotheses, matched, nearest
-from privatest.hypotheses.sets import Leaf, Side
 from privatest.laws import Curves, NoisyTotal
 from privatest.laws.fourier import fast_length
 from privatest.numbers import Floats, Integers

@@ -1,4 +1,4 @@
-r"""Hypotheses are sets of distributions; one distribution is the smallest set.
+r"""Sets of distributions: boxes of parameters, ``near``, ``contaminated`` and ``any_of``.
 
 ========================================== ====================================================================
 set                                        its members
@@ -19,137 +19,27 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from privatest.errors import InvalidDistribution, shown
-from privatest.hypotheses.distribution import Distribution, Numbers
-from privatest.hypotheses.families import FAMILIES, Family, ScipyReals, number_text
-from privatest.hypotheses.pair import ScipyIntegers
+from privatest.hypotheses.distribution import Corruption, Distribution, Hypothesis, Leaf, Numbers
+from privatest.hypotheses.families import FAMILIES, Family, ScipyIntegers, ScipyReals, number_text
 from privatest.numbers import Floats, number_or_nan
 
-Side = Literal["low", "high"]
 FAR = 1e6
 """How many steps towards a limit members are looked at to see whether there is any difference left."""
 
 
-@dataclass(frozen=True)
-class Spoil:
-    """Some share of the records is not as it should be.
-
-    Attributes:
-        kind: "near" (that share moves from wherever it hurts most) or "contaminated" (it comes on top of the rest).
-        share: how much of all mass, between 0 and 1.
-    """
-
-    kind: str
-    share: float
-
-    def worst(self, law: Floats, side: Side) -> Floats:
-        """The worst law of a score, given that of the records as they should be; scores rise along the array.
-
-        Its first (or last) entry must be that of the lowest (or highest) score that any record can have.
-
-        >>> Spoil("near", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
-        [0.25, 0.5, 0.25]
-        >>> Spoil("contaminated", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
-        [0.25, 0.375, 0.375]
-        """
-        if side == "high":
-            return self.worst(law[::-1], "low")[::-1]
-        if self.kind == "contaminated":
-            found = (1 - self.share) * law
-            found[0] += self.share
-            return found
-        # Taken from the top: what is left of the cdf is its upper part cut off.
-        below = np.minimum(np.cumsum(law) + self.share, 1.0)
-        return np.diff(below, prepend=0.0)
-
-
-class Hypothesis(ABC):
-    """A set of distributions of one record."""
-
-    @property
-    @abstractmethod
-    def kind(self) -> str:
-        """``"labels"``, ``"integers"`` or ``"reals"``."""
-
-    @property
-    def spec(self) -> str | None:
-        """Text that reads back to this set, or None."""
-        return None
-
-    @property
-    def named(self) -> bool:
-        """Whether the description tells the set from every other."""
-        return self.spec is not None
-
-    @abstractmethod
-    def describe(self) -> str:
-        """A short text for people."""
-
-    @abstractmethod
-    def leaves(self) -> list[Leaf]:
-        """What it consists of: boxes and single distributions, each with what spoils it, innermost first."""
-
-    def __repr__(self) -> str:
-        return self.describe()
-
-
-@dataclass(frozen=True, eq=False)
-class Leaf:
-    """A box, or a single distribution, and what spoils its records."""
-
-    of: Distribution | Box
-    spoils: tuple[Spoil, ...] = ()
-
-    def worst(self, law: Floats, side: Side) -> Floats:
-        """:meth:`Spoil.worst`, for all of them."""
-        for spoil in self.spoils:
-            law = spoil.worst(law, side)
-        return law
-
-    @property
-    def share(self) -> float:
-        """Total variation by which the spoils can move a distribution, at most."""
-        return 1 - math.prod(1 - spoil.share for spoil in self.spoils)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class OneDistribution(Hypothesis):
-    """One distribution."""
-
-    distribution: Distribution
-
-    @property
-    def kind(self) -> str:
-        return self.distribution.kind
-
-    @property
-    def spec(self) -> str | None:
-        return self.distribution.spec
-
-    @property
-    def named(self) -> bool:
-        return self.distribution.named
-
-    def describe(self) -> str:
-        return self.distribution.describe()
-
-    def leaves(self) -> list[Leaf]:
-        return [Leaf(self.distribution)]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Spoiled(Hypothesis):
-    """A set some share of whose records is not as it should be."""
+class Corrupted(Hypothesis):
+    """``near`` or ``contaminated``: a set of distributions with a share of other records."""
 
     centre: Hypothesis
-    spoil: Spoil
+    corruption: Corruption
 
     @property
     def kind(self) -> str:
@@ -158,13 +48,13 @@ class Spoiled(Hypothesis):
     @property
     def spec(self) -> str | None:
         inner = self.centre.spec
-        return None if inner is None else f"{self.spoil.kind}({inner}, {number_text(self.spoil.share)})"
+        return None if inner is None else f"{self.corruption.kind}({inner}, {number_text(self.corruption.share)})"
 
     def describe(self) -> str:
-        return f"{self.spoil.kind}({self.centre.describe()}, {number_text(self.spoil.share)})"
+        return f"{self.corruption.kind}({self.centre.describe()}, {number_text(self.corruption.share)})"
 
     def leaves(self) -> list[Leaf]:
-        return [Leaf(leaf.of, (*leaf.spoils, self.spoil)) for leaf in self.centre.leaves()]
+        return [Leaf(leaf.of, (*leaf.corruptions, self.corruption)) for leaf in self.centre.leaves()]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -324,14 +214,14 @@ def _direction(change: Floats) -> Floats:
     return np.asarray(np.sign(change[moved[place]]), dtype=float)
 
 
-def corrupted(kind: str, centre: Hypothesis, share: Any, name: str) -> Spoiled:
+def corrupted(kind: str, centre: Hypothesis, share: Any, name: str) -> Corrupted:
     """``near`` or ``contaminated`` of a set."""
     number = number_or_nan(share)
     if not 0 < number < 1:
         raise InvalidDistribution(
             f"{kind}: {name}={shown(share)} must be a number between 0 and 1, such as 0.02 for 2% of the records."
         )
-    return Spoiled(centre, Spoil(kind, number))
+    return Corrupted(centre, Corruption(kind, number))
 
 
 def union(parts: Sequence[Hypothesis], name: str) -> AnyOf:

@@ -18,8 +18,8 @@ import numpy as np
 
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Distribution, Labels, WholeNumbers
-from privatest.hypotheses.distribution import Numbers
-from privatest.hypotheses.sets import Box, Leaf, Side
+from privatest.hypotheses.distribution import Leaf, Numbers, Side
+from privatest.hypotheses.sets import Box
 from privatest.numbers import Floats
 from privatest.numbers import Integers as Wholes
 from privatest.scores.score import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score

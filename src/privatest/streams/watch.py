@@ -40,7 +40,7 @@ from privatest.engines.records import NO_ENDS, ORDERED, Records
 from privatest.engines.sources import open_for, placed
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.facts import Described
-from privatest.hypotheses.sets import Hypothesis
+from privatest.hypotheses import Hypothesis
 from privatest.numbers import Integers
 from privatest.privacy import Notion, RandomSource, as_notion, seeded_source, system_source
 from privatest.privacy.notions import notion_words, price_words

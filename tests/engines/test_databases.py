@@ -21,8 +21,8 @@ import pytest
 import privatest as pt
 from privatest import engines
 from privatest.engines import open_source
+from privatest.engines.databases import SqlRecords
 from privatest.engines.records import counting_score
-from privatest.engines.sql import SqlRecords
 from privatest.errors import InvalidData
 from privatest.scores import LabelCells, Score
 from tests.engines.catalogue import SCORES, first_rows
