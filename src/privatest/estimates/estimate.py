@@ -37,8 +37,8 @@ from privatest.privacy.bulk_draws import draw_rows
 from privatest.privacy.canonical import counts_guarantee
 from privatest.privacy.notions import Neighbourhood, make_neighbourhood, notion_words, replaced
 from privatest.progress_events import searching
-from privatest.questions import known_arguments
 from privatest.scores import Cells, Score
+from privatest.unanswered import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -39,8 +39,8 @@ from privatest.numbers import Number, first_true_near, number_or_nan
 from privatest.privacy import Noise, Notion, RandomSource, canonical_noise, make_notion
 from privatest.privacy.notions import Neighbourhood, notion_words
 from privatest.progress_events import searching
-from privatest.questions import known_arguments, unanswered
 from privatest.scores import Score
+from privatest.unanswered import known_arguments, unanswered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -41,7 +41,6 @@ from privatest.fit.domain import Grains
 from privatest.fit.excess_law import (
     REACH,
     Excess,
-    ExcessLaw,
     binomial_masses,
     excess_law,
     marginals,
@@ -50,6 +49,7 @@ from privatest.fit.excess_law import (
     uniformity,
     windows,
 )
+from privatest.laws import IntegerLaw
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise, Notion, Pure, canonical_noise
 
@@ -264,7 +264,7 @@ def two_point(target: Target) -> Excess:
         excess = _folded(n, index)
         noise = target.noise(excess.width)
         cutoff = excess_law(excess, n, p).cutoff(alpha, noise)
-        above, below = (excess_law(excess, n, side.q).below(cutoff, noise) for side in (upper, lower))
+        above, below = (excess_law(excess, n, side.q).cdf(cutoff, noise) for side in (upper, lower))
         return above - below
 
     # The balance lies between the two means, and near that under P.
@@ -392,7 +392,7 @@ class FitStatistic:
     excess: Excess
     grains: Grains | None = None
 
-    def law(self, q: Floats, n: int) -> ExcessLaw:
+    def law(self, q: Floats, n: int) -> IntegerLaw:
         """Law of the statistic for n records from q."""
         return _known_law(self.excess, self._seen(q).tobytes(), n)
 
@@ -425,7 +425,7 @@ class FitStatistic:
 
 
 @lru_cache(maxsize=LAWS_KEPT)
-def _known_law(excess: Excess, q: bytes, n: int) -> ExcessLaw:
+def _known_law(excess: Excess, q: bytes, n: int) -> IntegerLaw:
     """The law of a statistic; the last few are kept, because several thresholds are compared by the same ones."""
     return excess_law(excess, n, np.frombuffer(q))
 
