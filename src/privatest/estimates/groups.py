@@ -223,9 +223,11 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             raise InvalidInput(f"The noise {self.count_noise.kind!r} does not give counts that may be released.")
         if self.noise.offset or not self.noise.total_leaves:
             raise InvalidInput(f"The noise {self.noise.kind!r} does not give whole counts that may be released.")
-        reach = Neighbourhood(rows=numbers.positive_integer(max_rows_per_unit=self.max_rows_per_unit)).reach(self.score)
-        counting = [] if self.count_noise is None else [self.count_noise.guarantee(self.max_rows_per_unit)]
-        check_costs([self.noise.guarantee(reach) if reach else None, *counting], self.notion)
+        rows = numbers.positive_integer(max_rows_per_unit=self.max_rows_per_unit)
+        reach = Neighbourhood(rows=rows).reach(self.score)
+        costs = [self.noise.guarantee(reach) if reach else None]
+        costs += [] if self.count_noise is None else [self.count_noise.guarantee(rows)]
+        check_costs(costs, self.notion)
 
     @property
     def fine(self) -> int:
