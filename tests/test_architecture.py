@@ -58,7 +58,7 @@ MAY_IMPORT["ledger"] = {"privacy"}  # what notions are, and what they come to to
 MAY_IMPORT["pictures"] = set(ORDER)  # drawn from designs and releases; never from data
 MAY_IMPORT["report"] = {*ORDER, "pictures"}
 DRAWN_BY = {"pictures": ("plot", "plot_power")}  # any folder may import it, but only inside methods of these names
-PUBLIC_ONLY = {"cli", "integrations", "studio"}  # `import privatest` and `from privatest import name`, nothing deeper
+PUBLIC_ONLY = {"cli", "studio"}  # `import privatest` and `from privatest import name`, nothing deeper
 # What they open besides: the report and the studio have no place among the package's functions.
 PUBLIC_PAGES = {"cli": {"report", "studio"}, "studio": {"report"}}
 FOLDERS = MAY_IMPORT.keys() | PUBLIC_ONLY

@@ -34,7 +34,7 @@ from privatest.engines import arrays, sources
 from privatest.engines import arrays as frames
 from privatest.engines import csv as csv_files
 from privatest.engines import files as paths
-from privatest.engines.records import GUARDED_METHODS, Guarded, each_guarded, guarded
+from privatest.engines.records import GUARDED_METHODS, Records, each_guarded, guarded
 from privatest.errors import InvalidData, InvalidInput
 from tests.engines import warehouses
 from tests.engines.openers import FRAMES, OPENERS, SINGLE
@@ -418,7 +418,7 @@ FILES = {
     "streams/state.py": "no records: a stream's own state",
     "ledger/store.py": "no records: the ledger",
     "cli/output.py": "no records: documents (--design, --problem) that were named as such; what is written",
-    "cli/options.py": "no records: whether an output may be written over",
+    "cli/arguments.py": "no records: whether an output may be written over",
     "report/page.py": "no records: writes",
     "studio/app.py": "no records: the page's own files, and the browser's start",
     "studio/lanes.py": "no records: questions from the studio to its process",
@@ -475,7 +475,7 @@ def test_every_question_of_every_kind_of_records_is_asked_unheard() -> None:
             yield one
             yield from kinds(one)
 
-    every = [one for one in kinds(Guarded) if one.__module__.startswith("privatest.")]
+    every = [one for one in kinds(Records) if one.__module__.startswith("privatest.")]
     for kind in every:
         for name in GUARDED_METHODS:
             assert name not in vars(kind) or getattr(vars(kind)[name], "guarded", False), (kind, name)
@@ -660,7 +660,7 @@ def _watchers() -> dict[str, tuple[Callable[[], Any], str]]:
         "Sequential": (lambda: pt.Sequential.of(running, rng=seeded()), "update_one"),
     }
     if importlib.util.find_spec("river"):
-        from privatest.integrations.river import PrivateDrift
+        from privatest.streams.river import PrivateDrift
 
         def drift() -> Any:
             made = PrivateDrift(*RATES, epsilon=1.0)

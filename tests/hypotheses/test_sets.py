@@ -170,7 +170,7 @@ def test_sets_are_written_and_read(text: str, words: str) -> None:
         ("any_of(normal(0, 1))", "two distributions or more"),
         ("any_of(normal(0, 1), poisson(1))", "must be of one kind, not integers and reals"),
         ("exponential(rate<=0)", "rate=0 must be greater than 0"),
-        ("uniform(low in [0, 2], high=1)", "must stay below high"),
+        ("uniform(low in [0, 2], high=1)", "low must stay below high, but low goes up to 2"),
         ("categorical(a<=0.5, b=0.5)", "takes numbers"),
         ("mixture(0.5, normal(mean<=0, sd=1), 0.5, normal(1, 1))", "mixture alternates"),
     ],

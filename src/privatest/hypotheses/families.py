@@ -308,6 +308,12 @@ DISCRETE: Final[dict[str, Masses]] = {
         lambda k, p: np.exp(np.log1p(-p) * k),
         low=1.0,
     ),
+    "zipf": Masses(
+        lambda k, a: -a * np.log(k) - math.log(_special().zeta(a)),
+        lambda k, a: 1 - _special().zeta(a, k + 1) / _special().zeta(a),
+        lambda k, a: _special().zeta(a, k + 1) / _special().zeta(a),
+        low=1.0,
+    ),
 }
 """By their names in scipy.stats."""
 

@@ -116,6 +116,24 @@ class Box(Hypothesis):
         """Which parameters are not fixed."""
         return [i for i, (a, b) in enumerate(zip(self.low, self.high, strict=True)) if a < b]
 
+    @property
+    def supports(self) -> list[tuple[float, float]]:
+        """The supports of the members at the corners, and of some on the way to a limit that no member attains."""
+        rules = [parameter.rule[1] for parameter in self.family.parameters]
+        found = []
+        for values in self.corners():
+            inside = [
+                value if rules[i](value) else _towards(value, self._other_end(i, value), 1.0)
+                for i, value in enumerate(values)
+            ]
+            member = self._computable(inside)
+            found += [] if member is None else [member.support]
+        return found
+
+    def shifts(self, which: int) -> bool:
+        """Whether the members are one law that a parameter shifts along the line, the others staying fixed."""
+        return self.family.parameters[which].name == "loc"
+
     def member(self, values: Sequence[float]) -> Numbers:
         """The member with these parameters."""
         return member_of(self.family, tuple(values))
@@ -153,24 +171,39 @@ class Box(Hypothesis):
         rules = [parameter.rule[1] for parameter in self.family.parameters]
         missing = [i for i, value in enumerate(values) if not rules[i](value)]
         if not missing:
-            cdf = self.member(values).cdf(x)
-            return cdf, cdf
+            member = self._computable(values)
+            return (np.zeros(len(x)), np.ones(len(x))) if member is None else (member.cdf(x), member.cdf(x))
         # The cdf moves one way as a parameter goes to its limit, the others staying where they are: beyond the last
         # member it goes on in that way, as far as 0 or 1.
         near = list(values)
         for i in missing:
             near[i] = _towards(values[i], self._other_end(i, values[i]), 1.0)
-        start = self.member(near)
+        start = self._computable(near)
+        if start is None:
+            return np.zeros(len(x)), np.ones(len(x))
         lower = upper = found = start.cdf(x)
         for i in missing:
-            nearer = [*near[:i], _towards(values[i], self._other_end(i, values[i]), 16.0), *near[i + 1 :]]
-            closer = self.member(nearer)
+            ways = (_towards(values[i], self._other_end(i, values[i]), steps) for steps in (16.0, 4.0, 2.0))
+            found_there = (self._computable([*near[:i], value, *near[i + 1 :]]) for value in ways)
+            closer = next((member for member in found_there if member is not None), None)
+            if closer is None:
+                return np.zeros(len(x)), np.ones(len(x))
             rising = _direction(closer.cdf(x) - found)
-            if start.support[0] == closer.support[0]:  # the parameter does not move it: no member lies below
+            # An end of the support that the parameter does not move: no member lies beyond.
+            if start.support[0] == closer.support[0]:
                 outside = x < start.support[0] if self.family.discrete else x <= start.support[0]
                 rising = np.where(outside, 0.0, rising)
+            if start.support[1] == closer.support[1]:
+                rising = np.where(x >= start.support[1], 0.0, rising)
             lower, upper = np.where(rising < 0, 0.0, lower), np.where(rising > 0, 1.0, upper)
         return lower, upper
+
+    def _computable(self, values: Sequence[float]) -> Numbers | None:
+        """The member, or None where its mass is so near to a limit that floating-point numbers do not tell it apart."""
+        try:
+            return self.member(values)
+        except InvalidDistribution:
+            return None
 
     def _other_end(self, which: int, end: float) -> float:
         return self.high[which] if end == self.low[which] else self.low[which]
@@ -251,8 +284,10 @@ def make_box(family: Family, ranges: Sequence[tuple[float, float]]) -> Box:
         highs.append(most if math.isinf(high) else high)
     box = Box(family, tuple(lows), tuple(highs))
     if family.name == "uniform" and not box.high[0] < box.low[1]:
+        lowest, highest = number_text(box.low[1]), number_text(box.high[0])
         raise InvalidDistribution(
-            f"uniform: low up to {number_text(box.high[0])} must stay below high from {number_text(box.low[1])} on."
+            f"uniform: low must stay below high, but low goes up to {highest} and high down to {lowest}. Give ranges "
+            "that end before that, such as uniform(0, high in [1, 2])."
         )
     return box
 

@@ -32,6 +32,8 @@ SLACK = 1e-4
 """Largest difference between the stated error and that of some member of the set."""
 MOST_BOXES = 600
 """Largest number of parts into which the box of a set's parameters is divided."""
+LAST_INTEGER = float(np.iinfo(np.int64).max)
+"""Where the last cell of whole numbers ends that go on without an end."""
 ATTAINED = 1e-12
 """A bound of the cdf this close to a member's is the member's."""
 
@@ -248,8 +250,8 @@ def _pieces(score: Score) -> tuple[Floats, Wholes]:
     cells, odd = score.cells, score.odd_score
     scores = np.concatenate([[odd], score.table[:-1], [odd]]).astype(np.int64)
     if isinstance(cells, IntegerCells):
-        edges = np.append(cells.first, cells.last + 1).astype(np.float64)
-        return edges - 1, scores
+        edges = np.append(cells.first, cells.last).astype(np.float64) - np.append(np.ones(cells.count), 0.0)
+        return np.where(edges >= LAST_INTEGER, np.inf, edges), scores  # nothing lies beyond
     if isinstance(cells, DyadicCells | BoundedCells):
         return np.concatenate([[cells.low], cells.edges, [cells.high]]), scores
     raise InvalidInput(f"A set of distributions of numbers has no law on cells of the kind {cells.kind!r}.")
