@@ -311,7 +311,7 @@ def test_verify_says_what_it_cannot_see_and_since_sees_it(run: Run, files: Path,
     raw.close()
     alone = run("ledger", "verify", "--ledger", ledger)
     assert alone.code == 0
-    assert "this cannot see that rows were removed" in " ".join(alone.out.split())
+    assert "does not detect that somebody removed rows" in " ".join(alone.out.split())
     since = run("ledger", "verify", "--ledger", ledger, "--since", pin)
     assert (since.code, since.refused) == (2, True)
     assert "is missing: the fingerprint" in since.err
@@ -331,8 +331,8 @@ def test_a_full_device_after_the_charge_is_4_and_the_answer_can_be_had_again(
             )
         assert found.returncode == 4
         assert found.stderr.count("\n") == 1
-        assert "No space left on device. Request 'r' of data set 'd' is charged, its answer recorded" in found.stderr
-        assert "the same command gives it again, without a new charge" in found.stderr
+        assert "No space left on device. Request 'r' of data set 'd' is charged and its answer recorded" in found.stderr
+        assert "The same command returns it without a new charge" in found.stderr
     assert run(*words).code == 0
     assert spent(files) == 0.5
 

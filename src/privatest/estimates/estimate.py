@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from privatest import numbers
-from privatest.bounds.interval_bound import Rivals
+from privatest.bounds.interval_bound import PrivateIntervals
 from privatest.charge import Draw
 from privatest.decision.inversion import MISCOUNTED, Inversion
 from privatest.decision.run import Budgeted, Outcome, WithInterval, check_costs, cost_fact, hidden_fact
@@ -384,8 +384,9 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         notion = self.privacy if self.neighbours == "replace" else replaced(self.privacy) or Pure(50)
         # A share is a rate: the other labels do not say anything about it.
         member = OneParameter.of("bernoulli(?)", None).member if family.is_share else family.member
-        rivals = Rivals(lru_cache(maxsize=256)(member), notion, self.n, self.confidence, _spread(family) is not None)
-        return float(rivals.lengths([value], [self._far_values(value)])[0])
+        located = _spread(family) is not None
+        intervals = PrivateIntervals(lru_cache(maxsize=256)(member), notion, self.n, self.confidence, located)
+        return float(intervals.lengths([value], [self._far_values(value)])[0])
 
     def _far_values(self, value: float) -> tuple[float, float]:
         """Two values of the parameter beyond which even our interval seldom reaches."""
