@@ -302,8 +302,8 @@ def test_a_full_device_after_the_charge_is_4_and_the_answer_can_be_had_again(
             )
         assert found.returncode == 4
         assert found.stderr.count("\n") == 1
-        assert "No space left on device. Request 'r' of data set 'd' is charged, its answer recorded" in found.stderr
-        assert "the same command gives it again, without a new charge" in found.stderr
+        assert "No space left on device. Request 'r' of data set 'd' is charged and its answer recorded" in found.stderr
+        assert "The same command returns it without a new charge" in found.stderr
     assert run(*words).code == 0
     assert spent(files) == 0.5
 
