@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from privatest import numbers
-from privatest.bounds.interval_bound import Rivals
+from privatest.bounds.interval_bound import PrivateIntervals
 from privatest.charge import Draw
 from privatest.decision.inversion import MISCOUNTED, Inversion
 from privatest.decision.run import Budgeted, Outcome, cost_fact, hidden_fact
@@ -435,8 +435,10 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         notion = self.privacy if self.neighbours == "replace" else replaced(self.privacy) or Pure(50)
         # A share is a rate: what the other labels are tells nothing of it.
         member = OneParameter.of("bernoulli(?)", None).member if family.is_share else family.member
-        rivals = Rivals(lru_cache(maxsize=256)(member), notion, self.n, self.confidence, _spread(family) is not None)
-        return rivals.lengths(values, [self._rivals_ends(value) for value in values])
+        intervals = PrivateIntervals(
+            lru_cache(maxsize=256)(member), notion, self.n, self.confidence, _spread(family) is not None
+        )
+        return intervals.lengths(values, [self._rivals_ends(value) for value in values])
 
     def _rivals_ends(self, value: float) -> tuple[float, float]:
         """Values that even our interval seldom holds lie beyond these, and add next to nothing."""

@@ -16,8 +16,8 @@ import pytest
 from scipy import special, stats
 
 from privatest.errors import InvalidInput
-from privatest.laws import total as total_module
-from privatest.laws.total import (
+from privatest.laws import noisy_total as total_module
+from privatest.laws.noisy_total import (
     Bounded,
     NoisyTotal,
 )
