@@ -20,8 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +28,12 @@ import numpy.typing as npt
 from privatest import numbers
 from privatest.engines import Records
 from privatest.engines.records import counting_score
-from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
+from privatest.errors import InvalidDistribution, InvalidInput
 from privatest.hypotheses import Distribution, Labels, Reals, WholeNumbers, as_distribution
 from privatest.numbers import Floats, Integers, rational
 from privatest.privacy import RandomSource
 from privatest.privacy.bulk_draws import draw_rows
-from privatest.scores import Cells, IntegerCells, LabelCells
+from privatest.scores import Cells, EdgeCells, IntegerCells, LabelCells
 
 GRAINS_PER_SYMBOL = 4
 
@@ -115,33 +114,6 @@ MOST_INTEGERS = 1 << 12
 MOST_BINS = 1 << 16
 
 
-@dataclass(frozen=True)
-class EdgeCells(Cells):
-    """Intervals (-inf, e_1), [e_1, e_2), ..., [e_m, inf) within the support: comparisons only, so exact everywhere."""
-
-    kind: ClassVar[str] = "edges"
-    edges: tuple[float, ...]
-    low: float = -math.inf
-    high: float = math.inf
-
-    def __post_init__(self) -> None:
-        ends = (self.low, *self.edges, self.high)
-        if not self.edges or not all(a < b for a, b in pairwise(ends)):
-            raise InvalidDocument("The edges of the bins are not in increasing order.")
-
-    @property
-    def count(self) -> int:
-        return len(self.edges) + 1
-
-    @cached_property
-    def _sorted(self) -> Floats:
-        return np.array(self.edges)
-
-    def index(self, numbers: Floats) -> Indices:
-        sane = np.isfinite(numbers) & (numbers >= self.low) & (numbers <= self.high)
-        return np.where(sane, np.searchsorted(self._sorted, numbers, side="right"), self.count)
-
-
 @dataclass(frozen=True, eq=False)
 class Domain:
     """Symbols with their probabilities under P.
@@ -157,6 +129,13 @@ class Domain:
     probabilities: Floats
     null: str
     bins: str | None = None
+
+    def __post_init__(self) -> None:
+        p = self.probabilities
+        if p.ndim != 1 or not np.all(p >= 0) or not abs(math.fsum(p.tolist()) - 1) < 1e-9:
+            raise InvalidInput("The probabilities of the null do not sum to 1.")
+        if self.cells.count != len(p):
+            raise InvalidInput(f"The null has {len(p)} probabilities for {self.cells.count} cells.")
 
 
 def read_domain(null: Any, distance: float, bins: int | None = None) -> Domain:

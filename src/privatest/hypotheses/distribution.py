@@ -196,11 +196,7 @@ class Reals(Numbers):
         cdf = self.cdf(both).reshape(2, -1)
         sf = self.sf(both).reshape(2, -1)
         centre = 1.0 - (cdf[0] + sf[1])
-        mass = np.where(
-            cdf[1] <= 0.5,
-            cdf[1] - cdf[0],
-            np.where(sf[0] <= 0.5, sf[0] - sf[1], centre),
-        )
+        mass = np.where(cdf[1] <= 0.5, cdf[1] - cdf[0], np.where(sf[0] <= 0.5, sf[0] - sf[1], centre))
         return np.asarray(np.maximum(mass, 0.0).reshape(a.shape))
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
@@ -281,11 +277,7 @@ class WholeNumbers(Numbers):
     def _search(self, u: ArrayLike, *, upper: bool) -> Floats:
         target = np.asarray(u, dtype=float)
         low, high = (np.full(target.shape, float(end) - 1) for end in self.edges[[0, -1]])
-        high = smallest_integers(
-            lambda k: self.sf(k) <= target if upper else self.cdf(k) >= target,
-            low,
-            high,
-        )
+        high = smallest_integers(lambda k: self.sf(k) <= target if upper else self.cdf(k) >= target, low, high)
         lowest, highest = self.support
         never = target <= 0 if upper else target >= 1
         always = target >= 1 if upper else target <= 0

@@ -134,12 +134,7 @@ def power_curve(
     """
     goal = Goal(advantage=ADVANTAGE) if alpha is None else Goal(alpha=numbers.probability(alpha=alpha), beta=BETA)
     problem = Problem.of(
-        null,
-        alternative,
-        epsilon=epsilon,
-        privacy=privacy,
-        neighbours=neighbours,
-        max_rows_per_unit=max_rows_per_unit,
+        null, alternative, epsilon=epsilon, privacy=privacy, neighbours=neighbours, max_rows_per_unit=max_rows_per_unit
     )
     tuner = Tuner.of(problem, Method.of(test=test, clamp=clamp, threshold=threshold, release=release), goal)
     if n is None:

@@ -149,12 +149,7 @@ def plan(
     (29, 29, 23, 'free')
     """
     problem = Problem.of(
-        null,
-        alternative,
-        epsilon=epsilon,
-        privacy=privacy,
-        neighbours=neighbours,
-        max_rows_per_unit=max_rows_per_unit,
+        null, alternative, epsilon=epsilon, privacy=privacy, neighbours=neighbours, max_rows_per_unit=max_rows_per_unit
     )
     method = Method.of(test=test, clamp=clamp, threshold=threshold, release=release)
     with part("planning", 4) as tell:

@@ -12,6 +12,7 @@ LabelCells     position of x among the labels                        finite doma
 IntegerCells   position of x among the first integers of the cells   counts
 DyadicCells    floor(x 2^e) - first, clipped                         real numbers
 BoundedCells   floor(t 2^e) + 2^e, t = (x - m)/(s + |x - m|)         real numbers with heavy tails
+EdgeCells      number of edges at or below x                         bins of a goodness-of-fit test
 ============== ===================================================== ==============================
 """
 
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
@@ -32,6 +34,7 @@ import numpy.typing as npt
 
 from privatest.documents import (
     MOST_ENTRIES,
+    fields_from_json,
     fields_to_json,
     fraction_from_json,
     integers_from_json,
@@ -40,7 +43,6 @@ from privatest.documents import (
     reading,
     runs_from_json,
     runs_to_json,
-    value_from_json,
 )
 from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
 from privatest.numbers import Floats, Integers, Number, rational
@@ -63,8 +65,13 @@ class Cells(ABC):
         """The cell of each number; ``count`` for NaN, infinities and numbers outside of all cells."""
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON document from which :func:`cells_from_dict` restores the cells exactly."""
+        """A JSON document from which :meth:`from_dict` restores the cells exactly."""
         return fields_to_json(self)
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Cells:
+        """The cells that :meth:`to_dict` wrote, of any kind."""
+        return cells_from_dict(document)
 
 
 @dataclass(frozen=True)
@@ -274,6 +281,32 @@ class BoundedCells(Cells):
         return _whole_cells(cell, self.count, _inside(numbers, self.low, self.high))
 
 
+@dataclass(frozen=True)
+class EdgeCells(Cells):
+    """Intervals (-inf, e_1), [e_1, e_2), ..., [e_m, inf) within the support: comparisons only, so exact everywhere."""
+
+    kind: ClassVar[str] = "edges"
+    edges: tuple[float, ...]
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not self.edges or not all(a < b for a, b in pairwise((self.low, *self.edges, self.high))):
+            raise InvalidDocument("The edges of the bins are not in increasing order.")
+
+    @property
+    def count(self) -> int:
+        return len(self.edges) + 1
+
+    @cached_property
+    def _sorted(self) -> Floats:
+        return np.array(self.edges)
+
+    def index(self, numbers: Floats) -> Indices:
+        inside = _inside(numbers, self.low, self.high)
+        return np.where(inside, np.searchsorted(self._sorted, numbers, side="right"), self.count)
+
+
 def _inside(numbers: Floats, low: float, high: float) -> npt.NDArray[np.bool_]:
     """Whether each number is finite and lies in [low, high]."""
     found = np.isfinite(numbers)
@@ -303,7 +336,11 @@ def _check_support(low: float, high: float) -> None:
 def cells_from_dict(document: Any) -> Cells:
     """The cells that :meth:`Cells.to_dict` wrote."""
     with reading("the cells of the score"):
-        cells: Cells = value_from_json(Cells, document, "cells")
+        kinds = {one.kind: one for one in (LabelCells, IntegerCells, DyadicCells, BoundedCells, EdgeCells)}
+        if document["kind"] not in kinds:
+            raise InvalidDocument(f"Unknown kind of cells {document['kind']!r}.")
+        kind = kinds[document["kind"]]
+        cells: Cells = kind(**fields_from_json(kind, document))
     return cells
 
 
