@@ -26,12 +26,45 @@ from typing import Any
 import numpy as np
 
 from privatest.errors import InvalidDistribution, shown
-from privatest.hypotheses.distribution import Corruption, Distribution, Hypothesis, Leaf, Numbers
+from privatest.hypotheses.distribution import Distribution, Hypothesis, Leaf, Numbers, Side
 from privatest.hypotheses.families import FAMILIES, Family, ScipyIntegers, ScipyReals, number_text
 from privatest.numbers import Floats, number_or_nan
 
 FAR = 1e6
 """How many steps towards a limit members are looked at to see whether there is any difference left."""
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """A share of the records comes from anywhere, as in ``near(P, 0.02)`` and ``contaminated(P, 0.02)``.
+
+    Attributes:
+        kind: "near", where any part of P's mass may move, or "contaminated", where P keeps its shape.
+        share: the share of the records, between 0 and 1.
+    """
+
+    kind: str
+    share: float
+
+    def worst(self, law: Floats, side: Side) -> Floats:
+        """The stochastically lowest or highest law of a score, given its law under P; scores increase along the array.
+
+        The first (or last) entry must belong to the lowest (or highest) score that any record can have.
+
+        >>> Corruption("near", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
+        [0.25, 0.5, 0.25]
+        >>> Corruption("contaminated", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
+        [0.25, 0.375, 0.375]
+        """
+        if side == "high":
+            return self.worst(law[::-1], "low")[::-1]
+        if self.kind == "contaminated":
+            found = (1 - self.share) * law
+            found[0] += self.share
+            return found
+        # The mass is taken from the highest scores.
+        below = np.minimum(np.cumsum(law) + self.share, 1.0)
+        return np.diff(below, prepend=0.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
