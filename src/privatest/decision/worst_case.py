@@ -1,9 +1,10 @@
 """The worst members of sets, ``near`` and ``contaminated`` among them, and the worst laws of a score over a set.
 
 Error rates computed with the worst laws hold for every member. :func:`worst_laws` computes those of one part of a set,
-:func:`worst_member` the member that is the worst for every test, if there is one. :func:`sides_of` finds on which side of the null each part of the alternative lies. :func:`worst_score` finds the worst
-laws for one test, :func:`settled_case` those that are the worst for every test, and :func:`envelope_score` laws that
-bound every member for every mechanism.
+:func:`worst_member` the member that is the worst for every test, if there is one. :func:`sides_of` finds on which side
+of the null each part of the alternative lies. :func:`worst_score` finds the worst laws for one test,
+:func:`settled_case` those that are the worst for every test, and :func:`envelope_score` laws that bound every member
+for every mechanism.
 """
 
 from __future__ import annotations
