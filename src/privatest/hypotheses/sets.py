@@ -272,7 +272,7 @@ def _towards(limit: float, start: float, steps: float) -> float:
 
 
 def _direction(change: Floats) -> Floats:
-    """The sign of the change of the cdf at each point; where it hardly changes, that at the next point where it does."""
+    """The sign of the change of the cdf at each point; if it hardly changes, that at the next point where it does."""
     moved = np.flatnonzero(np.abs(change) > 1e-12)
     if len(moved) == 0:
         return np.zeros(len(change))
