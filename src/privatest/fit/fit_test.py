@@ -33,7 +33,7 @@ from privatest.fit.candidates import (
     largest_distance,
     ranked,
 )
-from privatest.fit.domain import Domain, Grains, domain_cells_from_dict, histogram, read_domain
+from privatest.fit.domain import Domain, Grains, histogram, read_domain
 from privatest.fit.excess_law import ACCURACY, Excess, ExcessLaw
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import (
@@ -48,6 +48,7 @@ from privatest.privacy import (
 from privatest.privacy.notions import notion_words
 from privatest.progress_events import searching
 from privatest.questions import known_arguments
+from privatest.scores.score import cells_from_dict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -345,7 +346,7 @@ class FitTest(Budgeted[FitRelease]):
         declared = as_notion(str(document["privacy"])) if "privacy" in document else None
         excess = Excess.from_dict(document["statistic"])
         candidate = FitStatistic(method, excess, Grains.of(p) if method == "grains" else None)
-        cells = domain_cells_from_dict(document["cells"])
+        cells = cells_from_dict(document["cells"])
         domain = Domain(cells, p, str(document["null"]), None if bins is None else str(bins))
         rows = wholes_from_json({"rows": document.get("max_rows_per_unit", 1)}, "rows", least=1)["rows"]
         return cls(candidate, domain, noise, fraction_from_json(document["cutoff"]), distance, n, rows, declared)

@@ -10,6 +10,7 @@ cells          index of a record x                                   used for
 ============== ===================================================== ==============================
 LabelCells     position of x among the labels                        finite domains
 IntegerCells   position of x among the first integers of the cells   counts
+EdgeCells      how many edges are at most x                          tables, bins of a fit
 DyadicCells    floor(x 2^e) - first, clipped                         real numbers
 BoundedCells   floor(t 2^e) + 2^e, t = (x - m)/(s + |x - m|)         real numbers with heavy tails
 ============== ===================================================== ==============================
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
@@ -269,6 +271,31 @@ class BoundedCells(Cells):
         return {"kind": self.kind, **fields, "support": _support_to_json(self.low, self.high)}
 
 
+@dataclass(frozen=True)
+class EdgeCells(Cells):
+    """Intervals [low, e_1), [e_1, e_2), ..., [e_m, high]: found by comparisons alone, so exact on every engine."""
+
+    kind: ClassVar[str] = "edges"
+    edges: tuple[float, ...]
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def count(self) -> int:
+        return len(self.edges) + 1
+
+    @cached_property
+    def _sorted(self) -> Floats:
+        return np.array(self.edges)
+
+    def index(self, numbers: Floats) -> Indices:
+        inside = _inside(numbers, self.low, self.high)
+        return np.where(inside, np.searchsorted(self._sorted, numbers, side="right"), self.count)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "edges": list(self.edges), "support": _support_to_json(self.low, self.high)}
+
+
 def _inside(numbers: Floats, low: float, high: float) -> npt.NDArray[np.bool_]:
     """Whether each number is finite and lies in [low, high]."""
     found = np.isfinite(numbers)
@@ -315,6 +342,11 @@ def cells_from_dict(document: dict[str, Any]) -> Cells:
                 raise InvalidDocument("The integer cells are not in increasing order.")
             return IntegerCells(first, last)
         low, high = _support_from_json(document["support"])
+        if kind == EdgeCells.kind:
+            edges = tuple(number_from_json(edge) for edge in document["edges"])
+            if not edges or not all(a < b for a, b in pairwise((low, *edges, high))):
+                raise InvalidDocument("The edges of the cells are not in increasing order.")
+            return EdgeCells(edges, low, high)
         if kind == DyadicCells.kind:
             exponent = integer_from_json(document["exponent"], -1022, 1023)
             size = integer_from_json(document["size"], 1, MOST_ENTRIES)

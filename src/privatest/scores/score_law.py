@@ -22,7 +22,7 @@ from privatest.hypotheses.distribution import Numbers
 from privatest.hypotheses.sets import Box, Leaf, Side
 from privatest.numbers import Floats
 from privatest.numbers import Integers as Wholes
-from privatest.scores.score import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
+from privatest.scores.score import BoundedCells, Cells, DyadicCells, EdgeCells, IntegerCells, LabelCells, Score
 
 if TYPE_CHECKING:
     from privatest.hypotheses.one_parameter import OneParameter
@@ -66,7 +66,7 @@ def cell_law(cells: Cells, law: Distribution) -> Floats:
         return masses
     if isinstance(cells, IntegerCells):
         return _between(law, np.append(cells.first, cells.last).astype(np.float64))
-    if isinstance(cells, DyadicCells | BoundedCells):
+    if isinstance(cells, DyadicCells | BoundedCells | EdgeCells):
         return _between(law, np.concatenate([[cells.low], cells.edges, [cells.high]]))
     raise InvalidInput(
         f"The law of a score on cells of the kind {cells.kind!r} is not known. Design a test of P and Q."
@@ -151,7 +151,7 @@ def worst_laws(
         law = laws.setdefault((), of_member(leaf.of)) if () not in laws else laws[()]
         value = error(law)
         return [Worst(law, value, leaf.of.describe(), value)]
-    whole, pieces, counter = leaf.of, _pieces(score), itertools.count()
+    whole, pieces, counter = leaf.of, _pieces(score, leaf.of), itertools.count()
     rules = [parameter.rule[1] for parameter in whole.family.parameters]
     looked_at: dict[tuple[float, ...], float] = {}
 
@@ -190,7 +190,7 @@ def bounding_law(score: Score, leaf: Leaf, side: Side) -> Floats:
     """One law on :func:`every_score` that no member of a leaf is lower (higher) than."""
     if isinstance(leaf.of, Distribution):
         return leaf.worst(member_law(score, leaf.of), side)
-    return leaf.worst(_envelope(_pieces(score), every_score(score), leaf.of, side), side)
+    return leaf.worst(_envelope(_pieces(score, leaf.of), every_score(score), leaf.of, side), side)
 
 
 def worst_member(score: Score, leaves: Sequence[Leaf], side: Side) -> tuple[Floats, str] | None:
@@ -234,7 +234,8 @@ def range_law(score: Score, family: OneParameter, low: float, high: float, side:
         return np.array([1 - share, share] if label > other else [share, 1 - share])
     if low == high and family.exact:
         return member_law(score, family.member(low))
-    return _envelope(_pieces(score), every_score(score), family.box(low, high), side)
+    box = family.box(low, high)
+    return _envelope(_pieces(score, box), every_score(score), box, side)
 
 
 def _dominates(worse: Floats, law: Floats, side: Side) -> bool:
@@ -243,15 +244,16 @@ def _dominates(worse: Floats, law: Floats, side: Side) -> bool:
     return bool(np.all(gap >= -1e-15) if side == "low" else np.all(gap <= 1e-15))
 
 
-def _pieces(score: Score) -> tuple[Floats, Wholes]:
-    """Points at which the cdf is needed, and the scores before, between and after these points."""
+def _pieces(score: Score, box: Box) -> tuple[Floats, Wholes]:
+    """Points at which the cdfs of a box are needed, and the scores before, between and after these points."""
     cells, odd = score.cells, score.odd_score
     scores = np.concatenate([[odd], score.table[:-1], [odd]]).astype(np.int64)
     if isinstance(cells, IntegerCells):
         edges = np.append(cells.first, cells.last + 1).astype(np.float64)
         return edges - 1, scores
-    if isinstance(cells, DyadicCells | BoundedCells):
-        return np.concatenate([[cells.low], cells.edges, [cells.high]]), scores
+    if isinstance(cells, DyadicCells | BoundedCells | EdgeCells):
+        edges = np.concatenate([[cells.low], cells.edges, [cells.high]])
+        return np.ceil(edges) - 1 if box.family.discrete else edges, scores
     raise InvalidInput(f"A set of distributions of numbers has no law on cells of the kind {cells.kind!r}.")
 
 
