@@ -22,7 +22,7 @@ from privatest.decision.tuning import profile_of
 from privatest.hypotheses import Pair, make_pair
 from privatest.numbers import Floats
 from privatest.privacy import seeded_source
-from privatest.privacy.draws import draw_many
+from privatest.privacy.bulk_draws import draw_many
 from privatest.streams import SequentialPlan
 from privatest.streams.evalues import PARTS
 

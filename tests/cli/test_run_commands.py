@@ -485,7 +485,7 @@ def test_what_fails_after_the_draw_is_4_and_before_it_is_2(
 ) -> None:
     words = ("test", files / "a.csv", *QUESTIONS["test"], *paying, "--request", "r")
     with monkeypatch.context() as broken:
-        broken.setattr("privatest.privacy.canonical.Tulap.draw_doubled", lambda *_: 1 / 0)
+        broken.setattr("privatest.privacy.tulap.Tulap.draw_doubled", lambda *_: 1 / 0)
         assert run(*words).code == 2
     assert spent(files) == 0
     for failing, code in ((lambda *_, **__: 1 / 0, 4), (stop, 130)):

@@ -22,7 +22,7 @@ import privatest as pt
 from privatest import engines
 from privatest.engines.records import SourceRecords
 from privatest.errors import InvalidData
-from privatest.estimates.estimate import Location
+from privatest.estimates.location import Location
 from privatest.hypotheses import make_pair
 from privatest.scores import clamped_score
 

@@ -18,8 +18,9 @@ import pytest
 
 from privatest.engines import open_source
 from privatest.errors import InvalidInput
-from privatest.estimates.estimate import STARTS, EstimateDesign, Location, design_estimate
+from privatest.estimates.estimate import EstimateDesign, design_estimate
 from privatest.estimates.groups import GroupsDesign, _success_score, design_groups
+from privatest.estimates.location import STARTS, Location
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.privacy import Pure, Tulap, canonical_noise
 from privatest.privacy.canonical import counts_guarantee, counts_noise
@@ -173,7 +174,7 @@ def chosen(location: Location, data: Records, monkeypatch: pytest.MonkeyPatch) -
                 middle = (low + high) // 2
                 noise = np.array([2 * first, 2 * middle])
                 monkeypatch.setattr(
-                    sys.modules["privatest.estimates.estimate"], "draw_many", lambda *_, noise=noise: noise
+                    sys.modules["privatest.estimates.location"], "draw_many", lambda *_, noise=noise: noise
                 )
                 place = location.chosen(counts, Start(start))[1]  # type: ignore[arg-type]
                 low, high = (low, middle) if place == 1 else (middle, high)

@@ -27,8 +27,8 @@ from privatest.privacy import (
     Uniform,
     seeded_source,
 )
+from privatest.privacy.bulk_draws import draw_blocks, draw_many, noise_adder
 from privatest.privacy.chain import Chain, Stair
-from privatest.privacy.draws import draw_blocks, draw_many, noise_adder
 from privatest.privacy.randomness import geometric, two_sided_geometric
 
 SCALE = 1 << 50

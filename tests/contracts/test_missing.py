@@ -22,7 +22,7 @@ from privatest.engines.records import PresentRecords, nearest
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.estimates.estimate import EstimateDesign
 from privatest.privacy import Pure, Tulap, seeded_source
-from privatest.privacy.draws import draw_some
+from privatest.privacy.bulk_draws import draw_some
 from tests.contracts.test_estimate_privacy import forged, small_rate
 from tests.contracts.test_running_privacy import SLACK, laws_of
 from tests.contracts.walk import largest_loss, walking

@@ -36,7 +36,7 @@ from privatest.bounds import HistogramTest
 from privatest.decision.run import Design
 from privatest.engines.records import Column
 from privatest.errors import RequestConflict, charge_note
-from privatest.estimates.estimate import Location
+from privatest.estimates.location import Location
 from privatest.privacy import system_source
 
 COINS = "bernoulli(0.2)", "bernoulli(0.8)"

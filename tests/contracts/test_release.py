@@ -50,7 +50,7 @@ def test_seeds_reproduce_and_the_operating_system_does_not() -> None:
 def test_measured_error_rates_are_the_exact_ones(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     test = pt.design([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=1, n=9, test=kind)
     # p-values are tested elsewhere, and take time
-    monkeypatch.setattr(pt.PrivateTest, "_pvalues", lambda *_: (0.5, 0.5, "both"))
+    monkeypatch.setattr("privatest.decision.pvalue.HypothesisLaws.pvalues", lambda *_: (0.5, 0.5, "both"))
     rng = np.random.default_rng(8)
     runs = 1500
     for law, wrong, exact in (([0.2, 0.3, 0.5], "alternative", test.alpha), ([0.5, 0.3, 0.2], "null", test.beta)):

@@ -28,8 +28,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from privatest.decision import PrivateTest
-from privatest.privacy import draws
+from privatest.decision.pvalue import HypothesisLaws
+from privatest.privacy import bulk_draws
 from privatest.privacy import randomness as coins
 
 __all__ = ["Law", "largest_loss", "walk", "walking"]
@@ -199,10 +199,10 @@ def _remembered(plain: Callable[..., Any]) -> Callable[..., Any]:
     """The p-values of a statistic, which draw nothing: many branches lead to the same ones."""
     known: dict[Hashable, tuple[Any, ...]] = {}
 
-    def pvalues(test: Any, *between: Any) -> Any:
-        key = id(test), id(test.noise), between
+    def pvalues(laws: Any, *between: Any) -> Any:
+        key = id(laws), between
         if key not in known:
-            known[key] = plain(test, *between), test, test.noise  # kept, so that no other object has their ids
+            known[key] = plain(laws, *between), laws  # kept, so that no other object has its id
         return known[key][0]
 
     return pvalues
@@ -214,9 +214,9 @@ def walking(reach: int) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         for name, coin in _coins(reach).items():
             patch.setattr(coins, name, coin)
-        # Noise one by one, whatever tables other tests have left in the cache; inversion from words: test_draws.
-        patch.setattr(draws, "_LARGEST_REACH", 0)
-        patch.setattr(PrivateTest, "_pvalues", _remembered(PrivateTest._pvalues))
+        # Noise one by one, whatever tables other tests have left in the cache; inversion from words: test_bulk_draws.
+        patch.setattr(bulk_draws, "_LARGEST_REACH", 0)
+        patch.setattr(HypothesisLaws, "pvalues", _remembered(HypothesisLaws.pvalues))
         for name, module in list(sys.modules.items()):
             if (
                 name.startswith("privatest")

@@ -14,7 +14,7 @@ import pytest
 
 from privatest import design
 from privatest.charge import Receipt
-from privatest.decision import PrivateTest, private_test
+from privatest.decision import PrivateTest, pvalue
 from privatest.decision.calibration import calibrated_cutoffs, from_score, kind_score, unclamped
 from privatest.errors import InvalidInput
 from privatest.hypotheses import make_pair
@@ -263,9 +263,9 @@ def test_what_does_not_fit_has_less_than_a_thousandth_in_two_tails(kind: str, mo
         for bound, others in ((small, ("null", "both")), (2 * plain.pvalue_alternative, ("alternative", "both"))):
             if not 0 < bound < 0.5:
                 continue
-            monkeypatch.setattr(private_test, "EXTREME", bound)
+            monkeypatch.setattr(pvalue, "EXTREME", bound)
             assert test.release(at).fits in others
-            monkeypatch.setattr(private_test, "EXTREME", math.nextafter(bound, 1))
+            monkeypatch.setattr(pvalue, "EXTREME", math.nextafter(bound, 1))
             assert test.release(at).fits not in others
 
 

@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 import privatest as pt
-from privatest.decision.private_test import binned_ratio as ratio
-from privatest.decision.run import evalue_of_pvalue as from_pvalue
+from privatest.decision.pvalue import binned_ratio as ratio
+from privatest.decision.pvalue import evalue_of_pvalue as from_pvalue
 from privatest.laws.total import Bounded
 
 COIN = pt.design("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, n=6)

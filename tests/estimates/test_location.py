@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.estimates.estimate import PLACES, STARTS, UNSEEN, Location
+from privatest.estimates.location import PLACES, STARTS, UNSEEN, Location
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.privacy.notions import make_neighbourhood, make_notion
 

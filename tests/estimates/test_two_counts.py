@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from privatest.estimates import groups as two_counts
-from privatest.estimates.groups import TwoCounts, _masses
+from privatest.estimates import groups_pvalue
+from privatest.estimates.groups import _masses
+from privatest.estimates.groups_pvalue import TwoCounts
 from privatest.laws.block_laws import NoisyCount, masses_of
 from privatest.privacy import Tulap
 
@@ -122,7 +123,7 @@ def test_cells_bound_a_tail_where_noise_outweighs_chance(epsilon: str, monkeypat
     ends = two.left(sum(seen), 0.0)
     tail = two._from(two.statistic(seen) - 1e-12, ends)
     best = two._largest(tail, ends)
-    monkeypatch.setattr(two_counts, "MOST_NODES", 40)
+    monkeypatch.setattr(groups_pvalue, "MOST_NODES", 40)
     assert best * (1 - 3e-4) < two._largest_of_cells(tail, ends)
     assert two._largest_of_cells(tail, ends) < best + {"1/50": 2e-4, "1": 0.2}[epsilon]
 

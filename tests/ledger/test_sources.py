@@ -105,7 +105,7 @@ class TestRecordedAnswers:
                 inner.append(TEST.run(BITS, ledger=book, **PAID))
             return draw(noise, source)
 
-        monkeypatch.setattr("privatest.privacy.canonical.Tulap.draw_doubled", racing)
+        monkeypatch.setattr("privatest.privacy.tulap.Tulap.draw_doubled", racing)
         outer = TEST.run(BITS, ledger=book, **PAID)
         assert outer == inner[1]
         assert inner[1].replayed is None

@@ -37,7 +37,7 @@ from privatest.fit import FitTest
 from privatest.hypotheses.parse import as_hypothesis
 from privatest.numbers import Integers, Number
 from privatest.privacy import Notion, Pure, RandomSource, as_notion, make_notion
-from privatest.privacy.draws import draw_many
+from privatest.privacy.bulk_draws import draw_many
 from privatest.privacy.notions import notion_words, per_row
 from privatest.scores import Cells, DyadicCells, LabelCells, Score
 

@@ -68,7 +68,7 @@ from privatest.laws.block_laws import BlockLaws, ScoreLaw, first_argmin_law
 from privatest.laws.fourier import convolution
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise, RandomSource
-from privatest.privacy.draws import draw_many
+from privatest.privacy.bulk_draws import draw_many
 from privatest.scores import Score
 
 CONFIDENCE = 0.999

@@ -1,16 +1,7 @@
-r"""A designed test: a score, a noise and a threshold; its exact error rates, its p-values and its e-value.
+"""A designed test of P against Q: a score, a noise and a threshold, with its exact error rates.
 
-A :class:`PrivateTest` is frozen, printable and serialisable. :meth:`PrivateTest.run` answers it from data. An
-:class:`OddShare` adds a noisy share of the records that make no sense to the test to such an answer, at a price.
-
-The e-value of a release is evidence against P that has mean 1 at most under it, so that e-values of several tests can
-be combined. Of a test of two distributions it is the likelihood ratio of the noisy total, in bins that do not depend on
-the data:
-
-.. math:: e = \Pr_Q[\text{bin}] / \Pr_P[\text{bin}]
-
-with the computed probabilities' errors counted against Q, so that the mean is at most 1 exactly. Of sets, of two-sided
-tests and of releases that have a p-value only it is :math:`1/(2\sqrt p)`, whose mean is at most 1 for every p-value.
+A :class:`PrivateTest` is frozen, printable and serialisable. :meth:`PrivateTest.run` answers it from data. The p-values
+and the e-value of a release are computed in ``pvalue.py``.
 """
 
 from __future__ import annotations
@@ -19,17 +10,24 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from privatest import numbers
 from privatest.charge import Draw
+from privatest.decision.pvalue import (
+    Cutoffs,
+    HypothesisLaws,
+    binned_ratio,
+    chance_beyond,
+    chance_up_to,
+    likelihood_ratio,
+)
 from privatest.decision.run import (
     Budgeted,
     Decision,
-    Fits,
     Release,
     advantage_fact,
     check_better_than_a_coin,
@@ -40,7 +38,7 @@ from privatest.errors import InvalidInput, MissingExtra, shown
 from privatest.facts import Fact, Probability
 from privatest.hypotheses import as_distribution
 from privatest.laws import Curves, NoisyTotal
-from privatest.numbers import Floats, first_true, rounded_up
+from privatest.numbers import Floats, rounded_up
 from privatest.privacy import Approx, Noise, Notion, Pure, RandomSource, Zcdp
 from privatest.privacy import randomness as coins
 from privatest.privacy.notions import NEIGHBOURS, Neighbourhood, converted, notion_words
@@ -51,16 +49,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from privatest.engines import Records
-
-
-EXTREME = 0.001
-"""A noisy total with a smaller two-sided p-value does not fit a hypothesis."""
-FITTING: dict[tuple[bool, bool], Fits] = {
-    (True, True): "both",
-    (True, False): "null",
-    (False, True): "alternative",
-    (False, False): "neither",
-}
 
 
 @dataclass(frozen=True)
@@ -77,20 +65,6 @@ class Coin:
     def toss(self, source: RandomSource) -> bool:
         """Whether the coin's cutoff is used."""
         return coins.bernoulli(self.share.numerator, self.share.denominator, source)
-
-
-Cutoffs = list[tuple[Fraction, float]]
-"""Cutoffs with their probabilities: one, or the two between which a coin chooses."""
-
-
-def _below(totals: Sequence[NoisyTotal], cutoffs: Cutoffs) -> float:
-    """The largest probability, over several laws, of a noisy total up to the cutoff."""
-    return max(math.fsum(share * total.cdf(cutoff) for cutoff, share in cutoffs) for total in totals)
-
-
-def _above(totals: Sequence[NoisyTotal], cutoffs: Cutoffs) -> float:
-    """The largest probability, over several laws, of a noisy total beyond the cutoff."""
-    return max(math.fsum(share * total.sf(cutoff) for cutoff, share in cutoffs) for total in totals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +227,7 @@ class PrivateTest(Budgeted[Release]):
 
         Guarantees: errors of at most 1e-4; the cost hardly depends on the number of edges.
         """
-        upper = tuple(total.masses(edges) for total in self._uppers[:1])
+        upper = tuple(total.masses(edges) for total in self.laws.upper[:1])
         if self.scale == 1 and self.shift == 0:
             curves = Curves.of(self.score, self.n, self.noise)
             if curves.everywhere:
@@ -262,33 +236,23 @@ class PrivateTest(Budgeted[Release]):
                 return np.maximum(np.diff(first), 0.0), np.maximum(np.diff(second), 0.0), *upper
         return self.null_total.masses(edges), self.alternative_total.masses(edges), *upper
 
-    def _totals(self, laws: Sequence[Floats]) -> list[NoisyTotal]:
-        return [NoisyTotal(self.scale * self.score.support - self.shift, law, self.n, self.noise) for law in laws]
-
     @cached_property
-    def _lowest(self) -> list[NoisyTotal]:
-        """The lowest laws of the total under the null: no member's total is lower."""
-        return [self.null_total, *self._totals(self.score.other_null_laws)]
+    def laws(self) -> HypothesisLaws:
+        """The worst laws of the noisy total under both hypotheses."""
+        scores, score = self.scale * self.score.support - self.shift, self.score
 
-    @cached_property
-    def _highest(self) -> list[NoisyTotal]:
-        """The highest laws of the total under the null: no member's total is higher."""
-        return self._totals(self.score.outer_null_laws) or self._lowest
+        def totals(laws: Sequence[Floats]) -> list[NoisyTotal]:
+            return [NoisyTotal(scores, law, self.n, self.noise) for law in laws]
 
-    @cached_property
-    def _alternatives(self) -> list[NoisyTotal]:
-        """The highest laws under the alternative that lies below the null: no member's total is higher."""
-        return [self.alternative_total, *self._totals(self.score.other_alternative_laws)]
-
-    @cached_property
-    def _outer_alternatives(self) -> list[NoisyTotal]:
-        """The lowest laws under the alternative: no member's total is lower."""
-        return self._totals(self.score.outer_alternative_laws) or self._alternatives
-
-    @cached_property
-    def _uppers(self) -> list[NoisyTotal]:
-        """The lowest laws under the alternatives above the null, in a two-sided test."""
-        return self._totals(self.score.upper_laws)
+        lowest = [self.null_total, *totals(score.other_null_laws)]
+        highest = [self.alternative_total, *totals(score.other_alternative_laws)]
+        return HypothesisLaws(
+            lowest_null=lowest,
+            highest_null=totals(score.outer_null_laws) or lowest,
+            highest_alternative=highest,
+            lowest_alternative=totals(score.outer_alternative_laws) or highest,
+            upper=totals(score.upper_laws),
+        )
 
     @cached_property
     def alpha(self) -> float:
@@ -296,8 +260,8 @@ class PrivateTest(Budgeted[Release]):
 
         For a two-sided test it is the sum of the largest tails on both sides.
         """
-        error = _below(self._lowest, self._cutoffs_and_chances)
-        return error if self.upper is None else error + _above(self._highest, [(self.upper, 1.0)])
+        error = chance_up_to(self.laws.lowest_null, self._cutoffs_and_chances)
+        return error if self.upper is None else error + chance_beyond(self.laws.highest_null, [(self.upper, 1.0)])
 
     @cached_property
     def beta(self) -> float:
@@ -305,8 +269,8 @@ class PrivateTest(Budgeted[Release]):
 
         For a two-sided test it is the probability that the statistic is not on the side of Q.
         """
-        error = _above(self._alternatives, self._cutoffs_and_chances)
-        return error if self.upper is None else max(error, _below(self._uppers, [(self.upper, 1.0)]))
+        error = chance_beyond(self.laws.highest_alternative, self._cutoffs_and_chances)
+        return error if self.upper is None else max(error, chance_up_to(self.laws.upper, [(self.upper, 1.0)]))
 
     @property
     def _cutoffs_and_chances(self) -> Cutoffs:
@@ -335,7 +299,7 @@ class PrivateTest(Budgeted[Release]):
         """
         support, probabilities = score_law(self.score, as_distribution(law, "law"))
         total = NoisyTotal(self.scale * support - self.shift, probabilities, self.n, self.noise)
-        return _below([total], self._cutoffs_and_chances) + (0.0 if self.upper is None else total.sf(self.upper))
+        return chance_up_to([total], self._cutoffs_and_chances) + (0.0 if self.upper is None else total.sf(self.upper))
 
     @property
     def outcome(self) -> type[Release]:
@@ -411,7 +375,7 @@ class PrivateTest(Budgeted[Release]):
             else:
                 statistic, most, least = float(left), cutoff + spacing * left, cutoff + spacing * (left - 1)
                 decision = self._decided(left >= 1)
-            pvalue, other, fits = self._pvalues(most, least)
+            pvalue, other, fits = self.laws.pvalues(most, least)
         return Release(
             decision=decision,
             statistic=statistic,
@@ -427,29 +391,6 @@ class PrivateTest(Budgeted[Release]):
             privacy=self._met,
         )
 
-    def _pvalues(self, most: Fraction, least: Fraction) -> tuple[float, float, Fits]:
-        """The p-values under P and under Q of a noisy total in (least, most], and the hypotheses that it fits.
-
-        Tails that cannot change the result are not computed.
-        """
-        at_most: Cutoffs = [(most, 1.0)]
-        at_least: Cutoffs = [(least, 1.0)]
-        low, other = _below(self._lowest, at_most), _above(self._alternatives, at_least)
-        if self.upper is not None:
-            pvalue = min(2 * min(low, _above(self._highest, at_least)), 1.0)
-            other = max(other, _below(self._uppers, at_most))
-            return pvalue, other, FITTING[pvalue >= EXTREME, 2 * other >= EXTREME]
-        # Under one law the other tail is at least 1 minus the first.
-        fits_null = 2 * low >= EXTREME and (
-            (self._highest is self._lowest and 2 * (1 - low) >= EXTREME)
-            or 2 * _above(self._highest, at_least) >= EXTREME
-        )
-        fits_alternative = 2 * other >= EXTREME and (
-            (self._outer_alternatives is self._alternatives and 2 * (1 - other) >= EXTREME)
-            or 2 * _below(self._outer_alternatives, at_most) >= EXTREME
-        )
-        return low, other, FITTING[fits_null, fits_alternative]
-
     def evalue(self, statistic: float | None, pvalue: float | None) -> float | None:
         """The e-value of a release of this test with this statistic and p-value; None if it has neither."""
         one_law = self.worst_members is None and self.upper is None and not self.score.other_null_laws
@@ -461,7 +402,7 @@ class PrivateTest(Budgeted[Release]):
             if self.coin is not None:
                 return super().evalue(statistic, pvalue)
             high = self.cutoff + self.noise.spacing * round(statistic)
-            return _likelihood_ratio(self.null_total, self.alternative_total, high - self.noise.spacing, high)
+            return likelihood_ratio(self.null_total, self.alternative_total, high - self.noise.spacing, high)
         replacing = self.neighbours == "replace"
         nats = Fraction(statistic) - (self.n * self.score.origin if replacing else 0)
         noisy = nats / self.score.step * self.scale - (self.shift * self.n if replacing else 0)
@@ -644,59 +585,6 @@ class PrivateTest(Budgeted[Release]):
             f"clamp=({low:.6g}, {high:.6g}), width={self.score.width}, noise={self.noise.describe()}, "
             f"threshold={self.threshold:.6g}, neighbours={self.neighbours!r}{rows})"
         )
-
-
-# Bins of 1/24 of a standard deviation make a likelihood hardly coarser.
-_BINS_PER_DEVIATION = 24
-# Bins with a smaller probability under P are merged. It is far above the smallest double.
-_VANISHING = 1e-250
-# Noise of so many nats has a probability below _VANISHING.
-_FAR = 600.0
-
-
-def binned_ratio(null: NoisyTotal, alternative: NoisyTotal, cutoff: Fraction, noisy: Fraction) -> float:
-    """The likelihood ratio of Q against P of the bin that holds a noisy total.
-
-    Guarantees: the mean over a total of P's law is at most 1: the bins depend on the two laws and the cutoff alone,
-    P's probability is rounded up and Q's down.
-    """
-    width = max(int(min(null.deviation, alternative.deviation) / _BINS_PER_DEVIATION), 1)
-    place = math.floor((noisy - cutoff + Fraction(1, 4)) / width)  # within a bin, whatever was rounded
-    if _vanishes(null, cutoff + (place + 1) * width):  # one bin of all these, or 0 would be divided by 0
-        end = cutoff + _last_vanishing(null, cutoff, width) * width
-        return alternative.bounded_cdf(end).lower / max(null.bounded_cdf(end).upper, 1e-300)
-    low = cutoff + place * width
-    return _likelihood_ratio(null, alternative, low, low + width)
-
-
-def _likelihood_ratio(null: NoisyTotal, alternative: NoisyTotal, low: Fraction, high: Fraction) -> float:
-    """Pr_Q[low < T <= high] / Pr_P[low < T <= high], rounded down."""
-    return _mass(alternative, low, high)[0] / max(_mass(null, low, high)[1], 1e-300)
-
-
-def _vanishes(total: NoisyTotal, end: Fraction) -> bool:
-    """Whether the probability of a noisy total up to ``end`` is too small for a ratio of doubles."""
-    return total.bounded_cdf(end).upper < _VANISHING
-
-
-@lru_cache(maxsize=64)
-def _last_vanishing(total: NoisyTotal, cutoff: Fraction, width: int) -> int:
-    """The largest k such that Pr[T <= cutoff + k width] vanishes; about 30 probabilities, whatever was drawn."""
-    sums = total.n * int(total.support[0]), total.n * int(total.support[-1])
-    # Far below all sums the probability vanishes; above the largest of them it does not.
-    low = math.floor((sums[0] - total.noise.reach(_FAR) - total.noise.plateau - cutoff) / width)
-    high = math.ceil((sums[1] - cutoff) / width) + 1
-    return first_true(lambda k: not _vanishes(total, cutoff + k * width), low, high) - 1
-
-
-def _mass(total: NoisyTotal, low: Fraction, high: Fraction) -> tuple[float, float]:
-    """Bounds on Pr[low < T <= high], from the tail that gives them a small relative error."""
-    above = total.bounded_sf(low)
-    if above.value <= 0.5:
-        far = total.bounded_sf(high)
-        return max(above.lower - far.upper, 0.0), above.upper - far.lower
-    below, near = total.bounded_cdf(high), total.bounded_cdf(low)
-    return max(below.lower - near.upper, 0.0), below.upper - near.lower
 
 
 def _opendp_measure(dp: Any, notion: Notion) -> tuple[Any, Callable[[int], Any]]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 import numpy as np
 
 from privatest.charge import ANYBODY, Draw, Receipt, make_charge, run_charged
+from privatest.decision.pvalue import Fits, evalue_of_pvalue
 from privatest.documents import check_format, document_from_json, fields_from_json, fields_to_json, reading
 from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.facts import Described, Fact, Probability, plain_value, short
@@ -66,15 +67,6 @@ def check_better_than_a_coin(alpha: float, beta: float, n: int) -> None:
             "ignores the data has 1 in all, so the answer would tell next to nothing. Nothing was charged. Use more "
             "records, a larger budget of privacy, or hypotheses that are further apart."
         )
-
-
-def evalue_of_pvalue(pvalue: float) -> float:
-    """The e-value 1/(2 sqrt p) of a p-value; its integral over p from 0 to 1 is 1.
-
-    >>> evalue_of_pvalue(0.01)
-    5.0
-    """
-    return 0.5 / math.sqrt(max(pvalue, 1e-300))
 
 
 def cost_fact(notion: Notion, what: str) -> Fact:
@@ -579,7 +571,6 @@ class Budgeted(Design[R]):
 
 
 Decision = Literal["null", "alternative"]
-Fits = Literal["null", "alternative", "both", "neither"]
 FITS = {"neither": "the data fit NEITHER of the two; the nearer one is", "both": "the data fit both; the nearer one is"}
 """How the decision is told where the data fit not just one of the two."""
 CUSTOMARY = 0.05

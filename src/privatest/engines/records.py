@@ -429,7 +429,7 @@ class Records(Protocol):
 
 
 Draw = Callable[[Integers, int], Integers]
-"""Draws so many entries of each line of a table, without looking at them (:func:`privatest.privacy.draws.rows_drawer`).
+"""Draws so many entries of each line of a table without looking at them: ``draw_rows`` of ``privacy/bulk_draws.py``.
 
 Engines have no randomness of their own: the caller passes it.
 """
@@ -813,7 +813,7 @@ class PresentRecords:
 
 
 Choose = Callable[[Sequence[int], int], Sequence[int]]
-"""Chooses a given number of things at random, of so many of each kind (``privacy.draws.draw_some``)."""
+"""Chooses a given number of things at random, of so many of each kind (``privacy.bulk_draws.draw_some``)."""
 
 
 def nearest(exact: Fraction | int) -> int:

@@ -32,7 +32,7 @@ from privatest.errors import InvalidDistribution, InvalidInput
 from privatest.hypotheses import Distribution, Labels, Reals, WholeNumbers, as_distribution
 from privatest.numbers import Floats, Integers, rational
 from privatest.privacy import RandomSource
-from privatest.privacy.draws import draw_rows
+from privatest.privacy.bulk_draws import draw_rows
 from privatest.scores import Cells, EdgeCells, IntegerCells, LabelCells
 
 GRAINS_PER_SYMBOL = 4

@@ -77,10 +77,10 @@ class WeightedNoise(Noise):
         return sum(weight * self.noise.draw_doubled(source) for weight in self.weights)
 
     def drift(self, theta: float) -> float:
-        return sum(often * size * self.noise.drift(theta * size) for size, often in zip(*self._sizes, strict=True))
+        return math.fsum(often * size * self.noise.drift(theta * size) for size, often in zip(*self._sizes, strict=True))
 
     def log_excess(self, theta: float) -> float:
-        return sum(often * self._log_moment(theta * size) for size, often in zip(*self._sizes, strict=True))
+        return math.fsum(often * self._log_moment(theta * size) for size, often in zip(*self._sizes, strict=True))
 
     def _log_moment(self, theta: float) -> float:
         """log E e^(theta Z)."""
@@ -140,7 +140,7 @@ class WeightedNoise(Noise):
         return np.minimum((logs - np.multiply.outer(away, theta)).min(axis=-1), 0.0)
 
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
-        found = np.ones_like(t)
+        found: NDArray[Any] = np.ones_like(t)
         for size, often in zip(*self._sizes, strict=True):
             found = found * np.asarray(self.noise.characteristic(size * t)) ** int(often)
         return found

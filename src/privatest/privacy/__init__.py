@@ -24,13 +24,10 @@ from collections.abc import Mapping
 from privatest.documents import reading, value_from_json
 from privatest.privacy.adaptive import AdaptiveLevel as AdaptiveLevel
 from privatest.privacy.adaptive import adaptive_level as adaptive_level
-from privatest.privacy.canonical import Gaussian as Gaussian
-from privatest.privacy.canonical import TruncatedTulap as TruncatedTulap
-from privatest.privacy.canonical import Tulap as Tulap
-from privatest.privacy.canonical import Uniform as Uniform
 from privatest.privacy.canonical import canonical_noise as canonical_noise
 from privatest.privacy.chain import Chain as Chain
 from privatest.privacy.chain import Stair as Stair
+from privatest.privacy.gaussian import Gaussian as Gaussian
 from privatest.privacy.noise import Laplace as Laplace
 from privatest.privacy.noise import Logistic as Logistic
 from privatest.privacy.noise import Noise as Noise
@@ -49,6 +46,9 @@ from privatest.privacy.notions import make_notion as make_notion
 from privatest.privacy.randomness import RandomSource as RandomSource
 from privatest.privacy.randomness import seeded_source as seeded_source
 from privatest.privacy.randomness import system_source as system_source
+from privatest.privacy.tulap import TruncatedTulap as TruncatedTulap
+from privatest.privacy.tulap import Tulap as Tulap
+from privatest.privacy.tulap import Uniform as Uniform
 
 _ALL = (Tulap, Logistic, Laplace, NoNoise, Stair, TruncatedTulap, Uniform, Gaussian, Chain)
 NOISES: dict[str, type[Noise]] = {noise.kind: noise for noise in _ALL}

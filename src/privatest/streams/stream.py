@@ -42,8 +42,8 @@ from privatest.engines.units import DIGEST, PlacedRecords, Turns, UnitName
 from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
 from privatest.numbers import Integers
 from privatest.privacy import Noise, Notion, Pure, RandomSource, noise_from_dict, system_source
+from privatest.privacy.bulk_draws import draw_blocks, noise_adder
 from privatest.privacy.canonical import CANONICAL
-from privatest.privacy.draws import draw_blocks, noise_adder
 from privatest.privacy.notions import per_row
 from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import BoundedCells, DyadicCells

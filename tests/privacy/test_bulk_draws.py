@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privatest.privacy import Gaussian, Laplace, Logistic, Noise, NoNoise, Tulap, draws, seeded_source
+from privatest.privacy import Gaussian, Laplace, Logistic, Noise, NoNoise, Tulap, bulk_draws, seeded_source
 from privatest.privacy import randomness as coins
-from privatest.privacy.draws import (
+from privatest.privacy.bulk_draws import (
     _below,
     _floor_cdf,
     _inverted,
@@ -95,7 +95,7 @@ def test_the_lookup_sends_exactly_the_ambiguous_words_to_be_resolved(monkeypatch
         [table[reach - 3 : reach + 4], table[reach - 3 : reach + 4] + 1, table[reach - 3 : reach + 4] - 1]
     )
     sent = []
-    monkeypatch.setattr(draws, "_resolve", lambda _, word, __: sent.append(word) or 99)
+    monkeypatch.setattr(bulk_draws, "_resolve", lambda _, word, __: sent.append(word) or 99)
     found = _inverted(epsilon, words, Scripted(iter(())))
     assert sent == table[reach - 3 : reach + 4].tolist()
     assert found[7:14].tolist() == [-2, -1, 0, 1, 2, 3, 4]  # just above the threshold of -3: -2, and so on
@@ -111,7 +111,7 @@ def test_uniform_below_rejects_the_incomplete_stretch(monkeypatch: pytest.Monkey
             np.array([2001], dtype=np.uint64),
         ]
     )
-    monkeypatch.setattr(draws, "_words", lambda *_: next(batches))
+    monkeypatch.setattr(bulk_draws, "_words", lambda *_: next(batches))
     assert _below(n, 4, Scripted(iter(()))).tolist() == [5, 1, 999, 7]
 
 
@@ -154,7 +154,7 @@ def test_a_single_draw_sends_exactly_the_ambiguous_words_to_be_resolved(monkeypa
     table, reach = _table(epsilon).tolist(), _reach(epsilon)
     limit = (1 << 64) // width * width
     sent: list[int] = []
-    monkeypatch.setattr(draws, "_resolve", lambda _, word, __: sent.append(word) or 99)
+    monkeypatch.setattr(bulk_draws, "_resolve", lambda _, word, __: sent.append(word) or 99)
 
     class Words(Scripted):
         def below(self, n: int) -> int:
@@ -314,38 +314,38 @@ def test_the_share_that_is_kept() -> None:
             value = mpmath.mpf(2) ** (whole + 2) / 5 * mpmath.exp(-((whole + mpmath.mpf(x) / 2**size) ** 2) / 2)
             assert value < 1
             for bits in (64, 128):
-                low, high = draws._share(whole, x, size, bits)
+                low, high = bulk_draws._share(whole, x, size, bits)
                 assert low <= value * mpmath.mpf(2) ** bits <= high <= low + 2
-    table = draws._shares()
+    table = bulk_draws._shares()
     assert table.shape == (8, 1025)
-    assert int(table[1, 0]) == draws._share(1, 0, 10, 64)[0]
+    assert int(table[1, 0]) == bulk_draws._share(1, 0, 10, 64)[0]
     assert np.all(table[:, 1:] <= table[:, :-1])
 
 
 def test_a_pair_near_its_share_is_settled_by_more_digits() -> None:
     """Just below the share it is kept, just above it is not; where 64 digits overlap, the next ones decide."""
     x = 1 << 63
-    low, high = draws._share(1, x, 64, 64)
+    low, high = bulk_draws._share(1, x, 64, 64)
     plain = Scripted(iter(()))
-    assert draws._kept(1, x, low - 3, plain) is not None
-    assert draws._kept(1, x, high + 3, plain) is None
-    least = draws._share(1, x + 1, 64, 64)[0]
+    assert bulk_draws._kept(1, x, low - 3, plain) is not None
+    assert bulk_draws._kept(1, x, high + 3, plain) is None
+    least = bulk_draws._share(1, x + 1, 64, 64)[0]
     most = (1 << 32) - 1
-    kept = draws._kept(1, x, least, Scripted(iter((0, 0))))  # the digits of x, then those of the uniform number
+    kept = bulk_draws._kept(1, x, least, Scripted(iter((0, 0))))  # the digits of x, then those of the uniform number
     assert kept is not None
     assert kept.bits == 96
-    assert draws._kept(1, x, high - 1, Scripted(iter((most, most)))) is None
+    assert bulk_draws._kept(1, x, high - 1, Scripted(iter((most, most)))) is None
 
 
 def test_ones_are_counted_on_beyond_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     """A word of all ones is only the beginning of k."""
-    assert [draws._ones(word) for word in (0, 1, 2, 0b1011, (1 << 64) - 1)] == [0, 1, 0, 2, 64]
+    assert [bulk_draws._ones(word) for word in (0, 1, 2, 0b1011, (1 << 64) - 1)] == [0, 1, 0, 2, 64]
     asked: list[int] = []
-    monkeypatch.setattr(draws, "_kept", lambda whole, *_: asked.append(whole))
+    monkeypatch.setattr(bulk_draws, "_kept", lambda whole, *_: asked.append(whole))
     full = (1 << 64) - 1
     first = np.array([full, *[0] * 65, *[1] * 66, *[0] * 66], dtype=np.uint64)  # of the three words of 66 pairs
-    monkeypatch.setattr(draws, "_words", lambda *_: first)
-    draws._half_normals(1, Scripted(iter((full, 0b111))))
+    monkeypatch.setattr(bulk_draws, "_words", lambda *_: first)
+    bulk_draws._half_normals(1, Scripted(iter((full, 0b111))))
     assert asked[0] == 64 + 64 + 3
 
 
@@ -357,12 +357,12 @@ def test_a_number_near_the_middle_of_two_whole_ones_is_rounded_by_more_digits(
     noise = Gaussian(Fraction(1), 3)  # three times the number
     digits = (1 << 64) // 6  # a sixth, from below: three times it is a half, from here on or only later
     assert 3 * digits < 1 << 63 < 3 * (digits + 1)
-    monkeypatch.setattr(draws, "_half_normals", lambda *_: [(5, digits, 0)])
+    monkeypatch.setattr(bulk_draws, "_half_normals", lambda *_: [(5, digits, 0)])
     more = (1 << 32) - 1 if up else 0
-    found = draws._gaussians(noise, 1, Scripted(iter((more, 1))))  # more digits, and the sign
+    found = bulk_draws._gaussians(noise, 1, Scripted(iter((more, 1))))  # more digits, and the sign
     assert found.tolist() == [2 * (16 if up else 15)]
-    monkeypatch.setattr(draws, "_half_normals", lambda *_: [(5, digits + 5, 1)])
-    assert draws._gaussians(noise, 1, Scripted(iter(()))).tolist() == [-32]
+    monkeypatch.setattr(bulk_draws, "_half_normals", lambda *_: [(5, digits + 5, 1)])
+    assert bulk_draws._gaussians(noise, 1, Scripted(iter(()))).tolist() == [-32]
 
 
 @pytest.mark.parametrize(("rows", "most"), [(2, 1), (3, 1), (4, 2), (4, 3), (5, 2)])

@@ -1,0 +1,418 @@
+r"""Two groups: did B do better than A? Exact p-values, intervals and power from two noisy counts.
+
+The groups are different people, so each group's noisy count costs epsilon once, and both together cost no more. With
+:math:`\lambda` the rate of both together and :math:`\Delta` the difference of the two, the difference of the noisy
+rates is stochastically increasing in :math:`\Delta`. What is not known is :math:`\lambda`: a difference is rejected by
+the largest tail over all :math:`\lambda` that the noisy total of both does not speak against, plus the probability g
+that the true one is not among these (Berger and Boos 1994). That holds for every rate, every n, and costs g = 1/10,000.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtri
+
+from privatest.decision.inversion import normal_gap
+from privatest.laws.block_laws import Counted, NoisyCount, upper_tail
+from privatest.numbers import Floats, Integers, clipped
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+LOOKED_AT = 7
+"""At how many common rates a tail is computed before the largest is looked for between two of them."""
+CLOSE = 1e-4
+"""How closely a largest tail is found, in parts of it."""
+LEFT = 1e-8
+"""By how much a largest tail is too large besides."""
+OVERSAMPLED = 256
+"""Points of a grid for each degree of a polynomial: 1/cos(pi/256) is 1 + CLOSE at most."""
+MOST_NODES = 384
+CORNERS = 64
+RADII = 1 + np.geomspace(1e-3, 60.0, 64)
+TABLED = 17
+"""At how many common rates power looks up what statistic is demanded."""
+FINE = 1e-6
+STEP = 1e-3
+"""How finely a demanded statistic is found; to the safe side."""
+
+
+@dataclass(frozen=True, eq=False)
+class TwoCounts:
+    """The laws of two noisy counts, at every pair of rates, and what can be told from them.
+
+    Attributes:
+        control, treatment: the noisy counts, in the same units.
+        alternative: "two-sided", "greater" (the treatment's rate is) or "less".
+        noise_variances: of the two noises, in records.
+        ignored: g, how likely the true common rate may be left out.
+    """
+
+    control: NoisyCount
+    treatment: NoisyCount
+    alternative: str = "two-sided"
+    noise_variances: tuple[float, float] = (0.0, 0.0)
+    ignored: float = 1e-4
+
+    @cached_property
+    def swapped(self) -> TwoCounts:
+        """The same with the roles of the groups exchanged."""
+        other = {"greater": "less", "less": "greater"}.get(self.alternative, self.alternative)
+        return TwoCounts(self.treatment, self.control, other, self.noise_variances[::-1], self.ignored)
+
+    @property
+    def _sides(self) -> int:
+        return 2 if self.alternative == "two-sided" else 1
+
+    @property
+    def _looks_above(self) -> bool:
+        """Whether large differences speak against the null."""
+        return self.alternative != "less"
+
+    @property
+    def _looks_below(self) -> bool:
+        return self.alternative != "greater"
+
+    @cached_property
+    def _weights(self) -> tuple[int, int]:
+        """Of the counts in the difference of the rates, times both numbers."""
+        return -self.treatment.n, self.control.n
+
+    @property
+    def _slack(self) -> int:
+        """By how much a difference may be off for want of finer noise."""
+        return self.control.noise.slack * self.treatment.n + self.treatment.noise.slack * self.control.n
+
+    @property
+    def _unit(self) -> int:
+        """What a difference of 1 is, in these units."""
+        return self.control.n * self.treatment.n * self.control.noise.fine
+
+    def rates(self, common: float, difference: float) -> tuple[float, float]:
+        """Of control and treatment, where both together have the common rate; within 0 and 1."""
+        a, b = self.control.n, self.treatment.n
+        low, high = common - difference * b / (a + b), common + difference * a / (a + b)
+        return min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
+
+    def commons(self, difference: float) -> tuple[float, float]:
+        """Between which common rates both rates are rates."""
+        a, b = self.control.n, self.treatment.n
+        above, below = difference * a / (a + b), difference * b / (a + b)
+        return max(below, -above, 0.0), min(1 - above, 1 + below, 1.0)
+
+    def _laws(self, common: float, difference: float) -> tuple[Counted, Counted]:
+        first, second = self.rates(common, difference)
+        return self.control.law(first), self.treatment.law(second)
+
+    def left(self, both: int, difference: float) -> tuple[float, float]:
+        """The common rates that a noisy total of both groups does not speak against; with both ends of none, nearby."""
+        low, high = self.commons(difference)
+        slack = self.control.noise.slack + self.treatment.noise.slack
+
+        def above(common: float) -> float:
+            return normal_gap(upper_tail(*self._laws(common, difference), (1, 1), both - slack), self.ignored / 2)
+
+        def below(common: float) -> float:
+            return normal_gap(
+                1 - upper_tail(*self._laws(common, difference), (1, 1), both + slack + 1), self.ignored / 2
+            )
+
+        records = self.control.n + self.treatment.n
+        start = min(max(both / (records * self.control.noise.fine), low), high)
+        spread = math.sqrt(start * (1 - start) / records + sum(self.noise_variances) / records**2) + 1 / records
+        least = -_crossing(lambda common: above(-common), -start, -low, 4 * spread)
+        most = _crossing(below, start, high, 4 * spread)
+        return max(least - FINE, low), min(most + FINE, high)
+
+    def _largest(self, tail: Callable[[float], float], ends: tuple[float, float], difference: float = 0.0) -> float:
+        r"""An upper bound on a tail at every common rate between two ends, at most ``CLOSE`` of it and ``LEFT`` above.
+
+        A tail is a polynomial :math:`\sum_{xy} \Pr_\lambda[x, y]\, h(x, y)` in the common rate, with h in [0, 1] what
+        the noise does. So it is interpolated at Chebyshev's points, and what the interpolation leaves is bounded by the
+        polynomial's size on an ellipse (:meth:`_degree`). Between points of a fine grid a polynomial of degree d in the
+        cosine exceeds the grid's largest value by at most a factor (Ehlich and Zeller 1964).
+        """
+        low, high = ends
+        degree = self._degree(ends, difference) if low < high else 0
+        if degree == 0:
+            return tail(low)
+        if degree > MOST_NODES:
+            return self._largest_of_cells(tail, ends)
+        angles = math.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)
+        places = clipped((low + high) / 2 + (high - low) / 2 * np.cos(angles), low, high)
+        values = np.array([tail(place) for place in places.tolist()])
+        size = OVERSAMPLED * degree
+        waves = np.exp(-0.5j * math.pi * np.arange(degree + 1) / (degree + 1))
+        coefficients = (np.fft.fft(values, 2 * (degree + 1))[: degree + 1] * waves).real * size / (degree + 1)
+        return float(np.fft.irfft(coefficients, size).max()) / math.cos(math.pi / OVERSAMPLED) + LEFT
+
+    def _degree(self, ends: tuple[float, float], difference: float) -> int:
+        r"""The degree from which on a polynomial through Chebyshev's points is within ``LEFT`` of every tail.
+
+        Of :math:`|f| \le M` on the ellipse of axes :math:`(\rho \pm 1/\rho)/2` it leaves
+        :math:`4 M \rho^{-d}/(\rho - 1)` (Trefethen, Approximation Theory and Approximation Practice, theorem 8.2).
+        At complex rates the binomials' terms add up to :math:`(|a| + |1 - a|)^n` for the control and the same for the
+        treatment, at most the mean of both bases to the power of both n; that mean is convex, so it is largest at a
+        corner of a polygon around the ellipse.
+        """
+        a, b = self.control.n, self.treatment.n
+        corners = np.exp(2j * math.pi * np.arange(CORNERS) / CORNERS) / math.cos(math.pi / CORNERS)
+        rho = RADII[:, None]
+        around = (ends[0] + ends[1]) / 2 + (ends[1] - ends[0]) / 4 * (
+            (rho + 1 / rho) * corners.real + 1j * (rho - 1 / rho) * corners.imag
+        )
+        first, second = around - difference * b / (a + b), around + difference * a / (a + b)
+        excess = sum(n * (np.abs(rate) + np.abs(1 - rate) - 1) for n, rate in ((a, first), (b, second))) / (a + b)
+        logs = (a + b) * np.log1p(np.maximum(excess, 0.0).max(axis=1))
+        return math.ceil(float(((logs + np.log(4 / (LEFT * (RADII - 1)))) / np.log(RADII)).min()))
+
+    def _largest_of_cells(self, tail: Callable[[float], float], ends: tuple[float, float]) -> float:
+        """The same where noise outweighs chance so far that this takes fewer points: LEFT does not hold then.
+
+        Between neighbouring points a function exceeds the larger of both by at most an eighth of their distance's
+        square times its second derivative. That of a tail is a mean of second differences of h, which are at most those
+        of the noise, added up.
+        """
+        bends = 0.0
+        for one, other in ((self.control, self.treatment), (self.treatment, self.control)):
+            bends += one.n**2 * one.noise.bend + 2 * one.n * one.noise.slope * other.n * other.noise.slope
+        values = [tail(place) for place in np.linspace(*ends, MOST_NODES + 1).tolist()]
+        return max(values) + ((ends[1] - ends[0]) / MOST_NODES) ** 2 / 8 * bends
+
+    def _about_largest(self, tail: Callable[[float], float], ends: tuple[float, float]) -> float:
+        """About the largest tail over the common rates between two ends, quickly: to look for an end of an interval."""
+        grid = np.sin(np.linspace(math.asin(math.sqrt(ends[0])), math.asin(math.sqrt(ends[1])), LOOKED_AT)) ** 2
+        values = [tail(float(common)) for common in grid]
+        best = int(np.argmax(values))
+        low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, len(grid) - 1)])
+        for _ in range(12):  # golden section
+            a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+            one, other = tail(a), tail(b)
+            values += [one, other]
+            low, high = (low, b) if one > other else (a, high)
+            if max(values) - min(one, other) < CLOSE * max(values):
+                break
+        return max(values)
+
+    # The test: differences in units of their own standard error ------------------------------------------------------
+    # Counts below 0 or above all, which noise makes, count as these ends: only then does the statistic grow with the
+    # treatment's count, whatever the control's, so that all counts from some on are as extreme.
+
+    def _error(self, both: Floats) -> Floats:
+        """About the standard error of a difference of noisy rates, in their units, from a total of both groups."""
+        a, b, fine = self.control.n, self.treatment.n, self.control.noise.fine
+        common = clipped(both / ((a + b) * fine), 0.0, 1.0)
+        noise = self.noise_variances[0] / a**2 + self.noise_variances[1] / b**2
+        variance = common * (1 - common) * (1 / a + 1 / b) + noise + 1 / (a * b * (a + b))
+        return self._unit * np.sqrt(variance)
+
+    def apart(self, counts: tuple[int, int]) -> int:
+        """The difference of the noisy rates, times both numbers and the fineness."""
+        return self._weights[0] * counts[0] + self._weights[1] * counts[1]
+
+    def _within(self, count: NoisyCount, values: Integers) -> Integers:
+        """Noisy counts, those beyond 0 and all records moved to these."""
+        return clipped(values, 0, count.n * count.noise.fine)
+
+    def statistics(self, control: Integers, treatment: Integers) -> Floats:
+        """The differences of the noisy rates over about their standard errors; they grow with the treatment's count."""
+        one, other = self._within(self.control, control), self._within(self.treatment, treatment)
+        apart = (self._weights[0] * one + self._weights[1] * other).astype(np.float64)
+        return apart / self._error((one + other).astype(np.float64))
+
+    def statistic(self, counts: tuple[int, int]) -> float:
+        """Of two noisy counts."""
+        return float(self.statistics(np.array([counts[0]]), np.array([counts[1]]))[0])
+
+    def _needed(self, values: Integers, first: int, end: int, least: Callable[[Floats], Floats]) -> Integers:
+        """For each count of the control the least of the treatment, from ``first`` to ``end``, that is as extreme.
+
+        That is, at which the statistic is what ``least`` demands of a total of both.
+        """
+        low = np.full(len(values), first - 1, dtype=np.int64)
+        high = np.full(len(values), end, dtype=np.int64)
+        # Invariant: at `low` the statistic is too small, at `high` large enough; it grows with the treatment's count.
+        while np.any(high - low > 1):
+            middle = (low + high) // 2
+            # With slack, what may have been rounded counts as more extreme: the control less, the treatment more.
+            seen = self.statistics(values - self.control.noise.slack, middle + self.treatment.noise.slack)
+            fine = seen >= least((values + middle).astype(np.float64))
+            low, high = np.where(fine, low, middle), np.where(fine, middle, high)
+        return high
+
+    def _from(self, least: float, ends: tuple[float, float]) -> Callable[[float], float]:
+        """How likely a statistic of at least so much is where both groups have a rate, for rates between two ends.
+
+        Which counts are as extreme does not depend on the rate, and windows of counts rise with it: one table serves.
+        """
+        (one, other), (last_one, last_other) = (self._laws(end, 0.0) for end in ends)
+        values = np.arange(one.first, last_one.end, dtype=np.int64)
+        needed = self._needed(values, other.first, last_other.end, lambda both: np.full(len(both), least))
+
+        def tail(common: float) -> float:
+            here, there = self._laws(common, 0.0)
+            return float(here.masses @ there.at_least(needed[here.first - one.first :][: len(here.masses)]))
+
+        return tail
+
+    def pvalue(self, counts: tuple[int, int]) -> float:
+        """At most how likely a statistic at least as extreme is, whatever the common rate."""
+        ends, tails = self.left(sum(counts), 0.0), []
+        sides = [(self, counts, self._looks_above), (self.swapped, counts[::-1], self._looks_below)]
+        for side, seen, looks in sides:
+            if looks:
+                least = side.statistic(seen)
+                least -= 1e-12 * abs(least)
+                tails.append(side._largest(side._from(least, ends), ends))
+        return min(self._sides * min(tails) + self.ignored, 1.0)
+
+    # The interval: differences that are not rejected -----------------------------------------------------------------
+
+    def interval(self, counts: tuple[int, int], confidence: float) -> tuple[float, float]:
+        """All differences that are not rejected; of a one-sided question, without an end on the other side."""
+        low = self._lower_end(counts, confidence) if self._looks_above else -1.0
+        high = -self.swapped._lower_end(counts[::-1], confidence) if self._looks_below else 1.0
+        return low, high
+
+    def _lower_end(self, counts: tuple[int, int], confidence: float) -> float:
+        """The least difference under which the observed one, or more, is not too unlikely."""
+        level = (1 - confidence - self.ignored) / self._sides
+        apart, both = self.apart(counts), sum(counts)
+        start = min(max(apart / self._unit, -1.0), 1.0)
+        step = float(self._error(np.array([float(both)]))[0]) / self._unit
+
+        def tails(difference: float) -> tuple[Callable[[float], float], tuple[float, float]]:
+            return partial(self._reached, difference=difference, apart=apart), self.left(both, difference)
+
+        def gap(difference: float) -> float:
+            return normal_gap(self._about_largest(*tails(-difference)), level * (1 - 5 * CLOSE))
+
+        found, away = -_crossing(gap, -start, 1.0, 2.5 * step) - 2 * FINE, max(step / 1000, FINE)
+        # Invariant: whatever was overlooked so far, the certified tail at the end is what rejects it.
+        while found > -1 and self._largest(*tails(found), found) > level:
+            found, away = found - away, 2 * away
+        return max(found, -1.0)
+
+    def _reached(self, common: float, difference: float, apart: int) -> float:
+        return upper_tail(*self._laws(common, difference), self._weights, apart - self._slack)
+
+    # Power: what statistic a total of both groups demands -----------------------------------------------------------
+
+    def power(self, rates: tuple[float, float], alpha: float) -> float:
+        """The probability of a p-value up to alpha where the groups have these rates."""
+        found = 0.0
+        if self._looks_above:
+            found += self._rejecting(rates, alpha)
+        if self._looks_below:
+            found += self.swapped._rejecting(rates[::-1], alpha)
+        return found
+
+    def _rejecting(self, rates: tuple[float, float], alpha: float) -> float:
+        """The probability that the treatment's rate comes out larger, with a p-value up to alpha."""
+        one, other = self.control.law(rates[0]), self.treatment.law(rates[1])
+        totals, demanded = self._demanded(alpha, self._window(one, other))
+        needed = self._needed(one.values, other.first, other.end, lambda both: np.interp(both, totals, demanded))
+        return float(one.masses @ other.at_least(needed))
+
+    def _window(self, one: Counted, other: Counted) -> tuple[int, int]:
+        """The totals of both groups between which all but 1e-7 of their law lies."""
+        ends = []
+        for side in (1, -1):
+            found = 0
+            for law in (one, other):
+                beyond = np.cumsum(law.masses[::side])
+                away = int(np.searchsorted(beyond, 5e-8))
+                found += law.first + away if side == 1 else law.first + len(law.masses) - 1 - away
+            ends.append(found)
+        return ends[0], ends[1]
+
+    @cached_property
+    def _known(self) -> dict[tuple[float, int, int], float]:
+        return {}
+
+    @cached_property
+    def _lefts(self) -> dict[int, tuple[float, float]]:
+        return {}
+
+    def _left_angles(self, both: int) -> tuple[float, float]:
+        """Angles whose squared sines are the ends of :meth:`left`; kept for other windows."""
+        if both not in self._lefts:
+            low, high = self.left(both, 0.0)
+            self._lefts[both] = math.asin(math.sqrt(low)), math.asin(math.sqrt(high))
+        return self._lefts[both]
+
+    def _demanded(self, alpha: float, window: tuple[int, int]) -> tuple[Floats, Floats]:
+        """Totals of both groups, and the statistic from which on each has a p-value up to alpha.
+
+        What a common rate demands is computed at whole numbers of steps, of angles whose squared sines are rates, and
+        kept for other windows, as are the rates that a total leaves: totals are multiples of a power of 2. A total
+        demands the most that any of those does that it leaves, and the next beyond.
+        """
+        apart = 1 << max(math.floor(math.log2(max(window[1] - window[0], 1) / (TABLED - 1))), 0)
+        totals = np.arange(window[0] // apart, -(-window[1] // apart) + 1) * apart
+        left = [self._left_angles(both) for both in totals.tolist()]
+        widest = max(high - low for low, high in left)
+        steps = 2 ** max(math.ceil(math.log2(math.pi / 2 * (TABLED - 1) / (2 * widest))), 0)
+        found = []
+        for low, high in left:
+            first, last = (edge(end * steps / (math.pi / 2)) for edge, end in ((math.floor, low), (math.ceil, high)))
+            found.append(max(self._demand(alpha, step, steps) for step in range(first, last + 1)))
+        return totals.astype(np.float64), np.array(found)
+
+    def _demand(self, alpha: float, step: int, steps: int) -> float:
+        if (alpha, step, steps) not in self._known:
+            common = math.sin(math.pi / 2 * min(step, steps) / steps) ** 2
+            self._known[alpha, step, steps] = self._least_statistic(common, (alpha - self.ignored) / self._sides)
+        return self._known[alpha, step, steps]
+
+    def _least_statistic(self, common: float, level: float) -> float:
+        """The least statistic that comes out, or more, with at most this probability at a common rate."""
+
+        def reached(least: float) -> float:
+            return self._from(least, (common, common))(common)
+
+        start = float(ndtri(1 - level))
+        low, high = max(start - 0.25, 0.0), start + 0.25
+        while reached(high) > level and high < 1e6:
+            low, high = high, 2 * high
+        while low > 0 and reached(low) <= level:
+            low, high = max(2 * low - high - 0.25, 0.0), low
+        # Invariant: at `high` it is at most the level, at `low` it is not (or low is 0).
+        last = (low, math.nan), (high, math.nan)
+        while high - low > STEP:
+            middle = _between(last, low, high)
+            seen = reached(middle)
+            low, high = (low, middle) if seen <= level else (middle, high)
+            last = last[1], (middle, normal_gap(seen, level))
+        return high
+
+
+GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def _between(last: tuple[tuple[float, float], tuple[float, float]], low: float, high: float) -> float:
+    """Where a line through two points crosses 0, a little to the side that is farther; in the middle of both if not."""
+    (a, at_a), (b, at_b) = last
+    middle = (low + high) / 2
+    if not (math.isfinite(at_a) and math.isfinite(at_b)) or at_a == at_b:
+        return middle
+    found = b - at_b * (b - a) / (at_b - at_a)
+    found += STEP / 3 if found - low < high - found else -STEP / 3
+    return found if low + STEP / 4 < found < high - STEP / 4 else middle
+
+
+def _crossing(gap: Callable[[float], float], start: float, end: float, step: float) -> float:
+    """Where a gap stops to be positive on the way up from start to end; the end if it does not."""
+    inside, outside = start, min(start + step, end)
+    while outside < end and gap(outside) > 0:
+        inside, step = outside, 2 * step
+        outside = min(outside + step, end)
+    if gap(outside) > 0:
+        return outside
+    if gap(inside) <= 0:
+        return inside
+    return float(brentq(gap, inside, outside, xtol=FINE, rtol=1e-10))
