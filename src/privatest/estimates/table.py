@@ -53,10 +53,12 @@ FINE = 256
 MISCOUNTED = 0.05
 """The share of an interval's error probability that is spent on a wrong number of present records."""
 MOST_CELLS = 1 << 14
-NUMBERS = 5
+NUMBERS = 3
 """At how many numbers of present records, from the smallest to the largest possible, a tail is computed."""
 ENDS = 1e-7
 """The accuracy of an interval's ends, as a share of the range. Ends are moved outwards by as much."""
+PROOF = 1e-3
+"""The first step outwards if the exact tail at a rough end exceeds the level, as a share of the scale."""
 ANCHORS = 8
 """The number of places about which the spread of records is bounded; the nearest to their mean counts."""
 
@@ -219,10 +221,23 @@ class Table(Outcome):
         chosen, words = self._chosen(above, below, between, label)
         error, possible = self._with_error(confidence)
 
-        def tails(share: float) -> tuple[float, float]:
-            return self._share_tails(chosen, share, possible)
+        def at(share: float) -> tuple[Statistic, Floats]:
+            law = np.where(chosen, share / max(chosen.sum(), 1), (1 - share) / max((~chosen).sum(), 1))
+            return self._share_statistic(chosen, share), law
 
-        return self._answer(f"share {words}", tails, (0.0, 1.0), error, confidence)
+        def end(side: int, level: float) -> float:
+            def tails(share: float) -> tuple[Callable[[], float], Callable[[], float]]:
+                statistic, law = at(share)
+                return (
+                    lambda: statistic.rough_tail(law, possible, side),
+                    lambda: statistic.tail(law, possible, side),
+                )
+
+            return accepted_from(tails, (0.0, 1.0) if side else (1.0, 0.0), level)
+
+        low, high = end(1, error / 2), end(0, error / 2)
+        middle = float(self.counts[chosen].sum()) / self.present
+        return self._told(f"share {words}", min(max(middle, low), high), (low, high), confidence)
 
     def _chosen(self, above: Any, below: Any, between: Any, label: Any) -> tuple[np.ndarray[Any, Any], str]:
         """Which cells are meant, and in words."""
@@ -263,28 +278,11 @@ class Table(Outcome):
             raise InvalidInput("This table has cells of labels, which have no order. Use share(label=...).")
         return np.array(self.cells.edges)
 
-    def _share_tails(self, chosen: np.ndarray[Any, Any], share: float, possible: Sequence[int]) -> tuple[float, float]:
-        """The largest probabilities of as few, and of as many, records in the chosen cells if they have this share."""
-        if len(possible) == 1 and self.complete:
-            statistic = self.statistic(chosen.astype(np.float64), None)
-        else:  # a weighted sum whose mean hardly depends on the number of present records
-            statistic = self.statistic(chosen - share)
-        law = np.where(chosen, share / max(chosen.sum(), 1), (1 - share) / max((~chosen).sum(), 1))
-        return statistic.tails(law, possible)
-
-    def _answer(
-        self,
-        question: str,
-        tails: Callable[[float], tuple[float, float]],
-        ends: tuple[float, float],
-        error: float,
-        confidence: float,
-    ) -> TableAnswer:
-        """The answer for a parameter with which the statistic rises, by inverting its tails."""
-        low = lower_end(lambda value: tails(value)[1], ends, error / 2)
-        high = -lower_end(lambda value: tails(-value)[0], (-ends[1], -ends[0]), error / 2)
-        middle = float(np.clip(lower_end(lambda value: tails(value)[1], (low, high), 0.5), low, high))
-        return self._told(question, middle, (low, high), confidence)
+    def _share_statistic(self, chosen: np.ndarray[Any, Any], share: float) -> Statistic:
+        """The noisy count of the chosen cells; its mean must not depend on the number of present records if unknown."""
+        if self.complete and self.n is not None:
+            return self.statistic(chosen.astype(np.float64), None)
+        return self.statistic(chosen - share)
 
     def _told(
         self, question: str, estimate: float, interval: tuple[float, float], confidence: float, note: str = ""
@@ -308,9 +306,11 @@ class Table(Outcome):
         edges, places = self._edges, np.arange(self.cells.count)
 
         def rejected(edge: int, side: int) -> bool:
-            statistic = self.statistic((places <= edge) - share)
+            statistic = self._share_statistic(places <= edge, share)
             law = np.where(places <= edge, share / (edge + 1), (1 - share) / (len(edges) - edge))
-            return statistic.tails(law, possible, error / 2)[side] <= error / 2
+            if not error / 16 < statistic.rough_tail(law, possible, side) < 8 * error:
+                return statistic.surely_beyond(law, possible, side, error / 2)
+            return statistic.tail(law, possible, side) <= error / 2
 
         # Too few records below an edge: the quantile is not below it. Too many: it is not at or above it.
         first = numbers.first_true(lambda edge: edge == len(edges) or not rejected(edge, 0), 0)
@@ -434,25 +434,72 @@ class Statistic:
         """The noise of the sum."""
         return weighted(self.noise, self.weights.tolist())
 
-    def tails(self, law: Floats, possible: Sequence[int], level: float = 0.0) -> tuple[float, float]:
-        """The largest probabilities, over the possible numbers of present records, of at most and at least this sum.
+    def tail(self, law: Floats, possible: Sequence[int], side: int) -> float:
+        """The largest probability of at most (side 0) or at least (side 1) this sum over the possible numbers.
 
         Args:
             law: the probability of each cell for a record that is present.
             possible: the numbers of present records to consider.
-            level: what the tails are compared with. A tail that Chebyshev's inequality proves to be below it is 0.
+            side: which tail.
         """
         support, place = np.unique(self.weights[:-1], return_inverse=True)
         masses = np.bincount(place, weights=law, minlength=len(support))
-        below = above = 0.0
+        found = 0.0
         for number in possible:
-            seen = Fraction(self.doubled, 2) - (0 if self.n is None else (self.n - number) * int(self.weights[-1]))
-            total = NoisyTotal(support, masses, number, self.combined)
-            away = (float(seen) - total.mean) / max(total.deviation, 1e-300)
-            far = level > 0 and away * away * level >= 1
-            below = max(below, 0.0 if far and away < 0 else total.cdf(seen))
-            above = max(above, 0.0 if far and away > 0 else total.sf(seen - Fraction(1, 2)))
-        return below, above
+            seen, total = self._seen(number), NoisyTotal(support, masses, number, self.combined)
+            found = max(found, total.sf(seen - Fraction(1, 2)) if side else total.cdf(seen))
+        return found
+
+    def _seen(self, number: int) -> Fraction:
+        """The observed sum over the records that are present, if these are so many."""
+        return Fraction(self.doubled, 2) - (0 if self.n is None else (self.n - number) * int(self.weights[-1]))
+
+    def rough_tail(self, law: Floats, possible: Sequence[int], side: int) -> float:
+        """About :meth:`tail`, by Edgeworth's series to the fourth cumulant: to look for an end before it is proven."""
+        weights = self.weights[:-1].astype(np.float64)
+        mean = float(law @ weights)
+        second, third, fourth = (float(law @ (weights - mean) ** k) for k in (2, 3, 4))
+        squares = float(np.square(self.weights.astype(np.float64)).sum())
+        fourths = float((self.weights.astype(np.float64) ** 4).sum())
+        found = 0.0
+        for number in possible:
+            variance = number * second + self.noise.variance * squares
+            if variance <= 0:
+                return 1.0
+            skewness = number * third / variance**1.5
+            excess = (number * (fourth - 3 * second**2) + self._fourth * fourths) / variance**2
+            sign = -1.0 if side else 1.0
+            away = sign * (float(self._seen(number)) - number * mean) / math.sqrt(variance)
+            polynomial = (
+                sign * skewness / 6 * (away**2 - 1)
+                + excess / 24 * (away**3 - 3 * away)
+                + skewness**2 / 72 * (away**5 - 10 * away**3 + 15 * away)
+            )
+            density = math.exp(-min(away * away, 1400.0) / 2) / math.sqrt(2 * math.pi)
+            tail = 0.5 * math.erfc(-away / math.sqrt(2)) - density * polynomial
+            found = max(found, min(max(tail, 0.5 * math.erfc(-away / math.sqrt(2)) / 8), 1.0))
+        return found
+
+    @cached_property
+    def _fourth(self) -> float:
+        """The fourth cumulant of the noise on a count."""
+        t = 0.2 / math.sqrt(max(self.noise.variance, 1.0))
+        log = math.log(float(np.real(self.noise.characteristic(np.array([t]))[0])))
+        return 24 * (log + self.noise.variance * t * t / 2) / t**4
+
+    def surely_beyond(self, law: Floats, possible: Sequence[int], side: int, level: float) -> bool:
+        """Whether a tail is proven to be at most the level: by Cantelli's inequality or, if it is near, exactly."""
+        weights = self.weights[:-1].astype(np.float64)
+        mean = float(law @ weights)
+        spread = float(law @ (weights - mean) ** 2)
+        for number in possible:
+            away = (float(self._seen(number)) - number * mean) * (1 if side else -1)
+            if away <= 0:
+                return False
+            variance = number * spread + self.combined.variance
+            if variance / (variance + away * away) > level:
+                return self.tail(law, possible, side) <= level
+        return True
 
     def bound(
         self, values: Floats, mean: float, variance: float, possible: Sequence[int], *, upper: bool = True
@@ -489,6 +536,40 @@ def lower_end(tail: Callable[[float], float], ends: tuple[float, float], level: 
         return high
     away = ENDS * (high - low)
     return max(float(brentq(lambda value: normal_gap(tail(value), level), low, high, xtol=away)) - 2 * away, low)
+
+
+Tails = Callable[[float], tuple[Callable[[], float], Callable[[], float]]]
+"""About the tail for a value of a parameter, and the exact one."""
+
+
+def accepted_from(tails: Tails, way: tuple[float, float], level: float, scale: float | None = None) -> float:
+    """The end of the values that are not rejected: found by the rough tails, then proven by exact ones.
+
+    Guarantees: the exact tail at the end is at most the level, unless the end is that of the range.
+
+    Args:
+        tails: about the tail for a value, and the exact one; both rise along the way.
+        way: from the end of the range, beyond which there is nothing, to a value that is surely not rejected.
+        level: values whose tail is at most this are rejected.
+        scale: about a standard error of the parameter.
+    """
+    outside, inside = way
+
+    def gap(value: float) -> float:
+        return normal_gap(tails(value)[0](), level)
+
+    if gap(outside) > 0 and tails(outside)[1]() > level:
+        return outside
+    found = inside
+    if gap(inside) > 0:
+        found = float(brentq(gap, outside, inside, xtol=ENDS * abs(inside - outside))) if gap(outside) <= 0 else outside
+    step = (scale or abs(found - outside)) * PROOF
+    while step > 0 and tails(found)[1]() > level:
+        found = max(found - step, outside) if outside < inside else min(found + step, outside)
+        step *= 2
+        if found == outside:
+            break
+    return found
 
 
 def cell_names(cells: Cells) -> list[str]:

@@ -1,0 +1,321 @@
+r"""Parameters of a family from a noisy table: an interval for each, and whether the family fits the table at all.
+
+With one or two unknown parameters :math:`\theta = (\psi, \lambda)` the cells have probabilities :math:`p(\theta)`, and
+the counts about the covariance :math:`\Sigma = n (\operatorname{diag} p - p p^\top) + v I`, v the variance of the noise.
+The *efficient score* of :math:`\psi` is the weighted sum of counts with weights
+:math:`\Sigma^{-1}(\partial_\psi p - c\, \partial_\lambda p)`, where c makes it uncorrelated with that of
+:math:`\lambda`. Its exact law at :math:`\theta` gives two tails.
+
+A value :math:`\psi` is rejected if for every :math:`\lambda` of a confidence set, which has an error probability g, a
+tail is at most the level. The set holds the :math:`\lambda` that the score of :math:`\lambda` does not reject at this
+:math:`\psi`. So the true value is outside of the interval with probability at most the two levels plus g (Berger and Boos
+1994). The set is found at a few numbers and the tails are computed at a few places of it: between these they hardly
+differ, because the two scores are uncorrelated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import brentq, minimize
+
+from privatest.decision.inversion import normal_gap
+from privatest.errors import InvalidInput
+from privatest.hypotheses.sets import Box
+from privatest.numbers import Floats
+from privatest.scores.score_law import cell_law
+
+if TYPE_CHECKING:
+    from privatest.estimates.table import Statistic, Table
+
+LOST = 0.04
+"""The share of an interval's error probability that is spent on the other parameter."""
+PLACES = 5
+"""At how many values of the other parameter a tail is computed."""
+GRID = (48, 24)
+"""At how many values of the first and the second parameter the table's likelihood is computed to begin with."""
+STEP = 1e-4
+"""Step of a numerical derivative, as a share of the parameter's range or, if it is positive, of its value."""
+FINEST = 1e-4
+"""The accuracy of an interval's ends, as a share of a standard error."""
+PROOF = 1e-3
+"""The first step outwards if the exact tail at a rough end exceeds its level, as a share of a standard error."""
+COMPONENTS = 4
+"""The number of directions in which the table may differ from the family that are looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """A family with one or two unknown parameters, and the table that it may fit.
+
+    Attributes:
+        box: the family; the parameters with a range are unknown.
+        table: the noisy counts.
+        possible: the numbers of present records to consider.
+    """
+
+    box: Box
+    table: Table
+    possible: tuple[int, ...]
+
+    @cached_property
+    def free(self) -> list[int]:
+        """The unknown parameters."""
+        return self.box.free
+
+    @property
+    def names(self) -> list[str]:
+        """Their names."""
+        return [self.box.family.parameters[which].name for which in self.free]
+
+    @property
+    def ends(self) -> list[tuple[float, float]]:
+        """Their ranges."""
+        return [(self.box.low[which], self.box.high[which]) for which in self.free]
+
+    def law(self, values: Sequence[float]) -> Floats:
+        """The probability of each cell, for values of the unknown parameters."""
+        every = list(self.box.low)
+        for which, value in zip(self.free, values, strict=True):
+            every[which] = float(value)
+        masses = cell_law(self.table.cells, self.box.member(every))[:-1]
+        total = math.fsum(masses)
+        return np.asarray(masses / total if total > 0 else np.full(len(masses), 1 / len(masses)))
+
+    def slopes(self, values: Sequence[float]) -> Floats:
+        """The derivatives of the cells' probabilities along each unknown parameter, in columns."""
+        found = []
+        for i, (low, high) in enumerate(self.ends):
+            step = STEP * (min(values[i], high - low) if low > 0 else high - low)
+            before, after = max(values[i] - step, low), min(values[i] + step, high)
+            laws = [self.law([*values[:i], at, *values[i + 1 :]]) for at in (before, after)]
+            found.append((laws[1] - laws[0]) / (after - before))
+        return np.stack(found, axis=1)
+
+    def solved(self, law: Floats, columns: Floats) -> Floats:
+        """The inverse of about the covariance of the counts, times columns."""
+        n, noise = float(np.mean(self.possible)), self.table.noise.variance
+        inverse = 1.0 / (n * law + noise)
+        u = inverse * law
+        # How much the number of present records is unknown: then the counts' sum tells nothing.
+        spread = (self.possible[-1] - self.possible[0]) ** 2 / 12.0 - n
+        scaled = inverse[:, None] * columns
+        factor = spread / (1 + spread * float(law @ u))
+        return np.asarray(scaled - factor * np.outer(u, law @ scaled))
+
+    def weights(self, values: Sequence[float], which: int, *, efficient: bool) -> tuple[Floats, Floats]:
+        """The cells' probabilities, and the weights of the score of one parameter.
+
+        Args:
+            values: the unknown parameters.
+            which: the parameter.
+            efficient: whether the score is made uncorrelated with that of the other parameter.
+        """
+        law, slopes = self.law(values), self.slopes(values)
+        solved = self.solved(law, slopes)
+        found = solved[:, which]
+        if efficient and len(values) > 1:
+            information = slopes.T @ solved
+            other = 1 - which
+            found = found - information[which, other] / max(information[other, other], 1e-300) * solved[:, other]
+        return law, found
+
+    def tail(self, values: Sequence[float], which: int, side: int, *, efficient: bool, exact: bool) -> float:
+        """The probability of at most (side 0) or at least (side 1) the observed score of a parameter."""
+        law, weights = self.weights(values, which, efficient=efficient)
+        if not np.any(weights):
+            return 1.0
+        statistic = self.table.statistic(weights)
+        return (statistic.tail if exact else statistic.rough_tail)(law, self.possible, side)
+
+    # Where to begin ---------------------------------------------------------------------------------------------------
+
+    def _misfit(self, values: Sequence[float]) -> float:
+        """Minus twice about the logarithm of the table's likelihood."""
+        law, n = self.law(values), float(np.mean(self.possible))
+        away = self.table.counts - n * law
+        variances = n * law + self.table.noise.variance
+        return float(away @ self.solved(law, away[:, None])[:, 0] + np.log(variances).sum())
+
+    @cached_property
+    def best(self) -> list[float]:
+        """The values of the parameters with about the largest likelihood."""
+        axes = [_spaced(low, high, count) for (low, high), count in zip(self.ends, GRID, strict=False)]
+        places = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+        start = min(places.tolist(), key=self._misfit)
+        steps = [float(np.diff(axis).max()) for axis in axes]
+        found = minimize(
+            lambda scaled: self._misfit(self._within(start + scaled * steps)),
+            np.zeros(len(start)),
+            method="Nelder-Mead",
+            options={"xatol": 1e-4, "fatol": 1e-6, "maxfev": 400},
+        )
+        return [float(value) for value in self._within(start + found.x * steps)]
+
+    def _within(self, values: Floats) -> list[float]:
+        return [min(max(float(value), low), high) for value, (low, high) in zip(values, self.ends, strict=True)]
+
+    def errors(self, values: Sequence[float]) -> list[float]:
+        """About the standard errors of the parameters."""
+        slopes = self.slopes(values)
+        information = slopes.T @ self.solved(self.law(values), slopes)
+        covariance = np.linalg.pinv(information * float(np.mean(self.possible)) ** 2)
+        return [
+            min(math.sqrt(max(float(variance), 0.0)) or math.inf, high - low)
+            for variance, (low, high) in zip(np.diag(covariance), self.ends, strict=True)
+        ]
+
+    # Intervals --------------------------------------------------------------------------------------------------------
+
+    def interval(self, which: int, error: float) -> tuple[float, float]:
+        """The interval of a parameter, which misses its true value with at most this probability."""
+        lost = LOST * error if len(self.free) > 1 else 0.0
+        level = (error - lost) / 2
+        low, high = self.ends[which]
+        spread = max(self.errors(self.best)[which], 1e-9 * (high - low))
+        found = []
+        for side, end, step in ((1, low, -spread), (0, high, spread)):
+            rough = _first_accepted(
+                lambda value, side=side: normal_gap(self._largest(which, value, side, lost, exact=False), level),
+                self.best[which],
+                end,
+                step,
+            )
+            away = PROOF * step
+            while rough != end and self._largest(which, rough, side, lost, exact=True) > level:
+                rough = max(rough + away, end) if step < 0 else min(rough + away, end)
+                away *= 2
+            found.append(rough)
+        return found[0], found[1]
+
+    def _largest(self, which: int, value: float, side: int, lost: float, *, exact: bool) -> float:
+        """The largest tail over the values of the other parameter that are not rejected beside this value."""
+        if len(self.free) == 1:
+            return self.tail([value], which, side, efficient=False, exact=exact)
+        low, high = self._others(which, value, lost, exact=exact)
+        return max(
+            self.tail(_pair(which, value, other), which, side, efficient=True, exact=exact)
+            for other in _spaced(low, high, PLACES).tolist()
+        )
+
+    def _others(self, which: int, value: float, lost: float, *, exact: bool) -> tuple[float, float]:
+        """The values of the other parameter that its score does not reject beside this value of the first."""
+        other, found = 1 - which, []
+        start, spread = self._best_beside(which, value)
+
+        def tail(at: float, side: int, *, exact: bool) -> float:
+            return self.tail(_pair(which, value, at), other, side, efficient=False, exact=exact)
+
+        for side, end, step in zip((1, 0), self.ends[other], (-spread, spread), strict=True):
+            rough = _first_accepted(
+                lambda at, side=side: normal_gap(tail(at, side, exact=False), lost / 2), start, end, step
+            )
+            away = PROOF * step
+            while exact and rough != end and tail(rough, side, exact=True) > lost / 2:
+                rough = max(rough + away, end) if step < 0 else min(rough + away, end)
+                away *= 2
+            found.append(rough)
+        return found[0], found[1]
+
+    def _best_beside(self, which: int, value: float) -> tuple[float, float]:
+        """About the value of the other parameter that fits best beside this value, and its standard error."""
+        other = 1 - which
+        low, high = self.ends[other]
+        slopes = self.slopes(self.best)
+        information = slopes.T @ self.solved(self.law(self.best), slopes)
+        along = information[other, which] / max(information[other, other], 1e-300)
+        start = self.best[other] - along * (value - self.best[which])
+        return min(max(start, low), high), self.errors(self.best)[other]
+
+    # Does the family fit? ---------------------------------------------------------------------------------------------
+
+    def fit_pvalue(self, error: float) -> float:
+        """The p-value of the table's residual: of the directions in which it may differ from the family, the worst.
+
+        The directions are polynomials in the order of the cells, made uncorrelated with the scores of the parameters.
+        Each has its exact law; their p-values are combined by Bonferroni. The parameters are those within an interval
+        each, at their ends and in the middle, whose error probability is added.
+        """
+        spreads = self.errors(self.best)
+        away = 2.0 + math.sqrt(-2 * math.log(max(error, 1e-12)))
+        places = [list(self.best)]
+        for i, spread in enumerate(spreads):
+            for sign in (-1.0, 1.0):
+                moved = list(self.best)
+                moved[i] += sign * min(spread, 1e300) * away / 2
+                places.append(self._within(np.array(moved)))
+        return min(max(self._residual(values) for values in places), 1.0)
+
+    def _residual(self, values: Sequence[float]) -> float:
+        """The p-value of the residual for given parameters."""
+        law, slopes = self.law(values), self.slopes(values)
+        solved = self.solved(law, slopes)
+        projection = np.linalg.pinv(slopes.T @ solved)
+        middles = np.cumsum(law) - law / 2
+        tails = []
+        for degree in range(1, COMPONENTS + len(self.free) + 1):
+            shape = np.polynomial.legendre.Legendre.basis(degree, domain=[0, 1])(middles)
+            direction = law * (shape - float(law @ shape))
+            weights = self.solved(law, direction[:, None])[:, 0]
+            weights = weights - solved @ (projection @ (slopes.T @ weights))
+            # A direction in which the parameters themselves move the table says nothing of the fit.
+            if float(direction @ weights) > 1e-3 * float(direction @ self.solved(law, direction[:, None])[:, 0]):
+                statistic = self.table.statistic(weights)
+                tails += [(statistic.rough_tail(law, self.possible, side), statistic, side) for side in (0, 1)]
+        if not tails:
+            return 1.0
+        _, statistic, side = min(tails, key=lambda each: each[0])
+        return min(len(tails) * statistic.tail(law, self.possible, side), 1.0)
+
+
+def _pair(which: int, value: float, other: float) -> list[float]:
+    return [value, other] if which == 0 else [other, value]
+
+
+def _spaced(low: float, high: float, count: int) -> Floats:
+    """Numbers from low to high: evenly spread, or in equal ratios if the range is wide and positive."""
+    if low > 0 and high > 4 * low:
+        return np.geomspace(low, high, count)
+    return np.linspace(low, high, count)
+
+
+def _first_accepted(gap: Callable[[float], float], start: float, end: float, step: float) -> float:
+    """The number, on the way from a start to an end, beyond which values are rejected; to the safe side.
+
+    Invariant: the gap is above 0 at ``inside`` and at most 0 at ``outside``.
+
+    Args:
+        gap: above 0 for values that are not rejected.
+        start: a value near the middle of those that are not rejected.
+        end: the end of the range on this side.
+        step: about a standard error, with the sign of the direction.
+    """
+    sign = 1.0 if step > 0 else -1.0
+    inside, outside, size = start, start, 2.0 * step
+    while True:
+        if sign * (outside + size) >= sign * end:
+            outside = end
+            if gap(end) > 0:
+                return end
+            break
+        outside += size
+        if gap(outside) <= 0:
+            break
+        inside, size = outside, size * 2
+    if inside == start and gap(start) <= 0:  # the start itself is rejected: look for the nearest value that is not
+        return start
+    away = FINEST * abs(step)
+    if inside == outside:
+        return inside
+    found = float(brentq(gap, inside, outside, xtol=max(away, 1e-12 * abs(outside))))
+    return min(max(found + sign * 2 * away, min(start, end)), max(start, end))
+
+
+def read_family(text: str, ranges: dict[str, tuple[float, float]]) -> Box:
+    """The family that a text with question marks names, each unknown parameter with its range."""
+    raise InvalidInput(text)
