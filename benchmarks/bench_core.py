@@ -67,7 +67,7 @@ def normal_in_memory(rows: int, repeats: int) -> Comparison:
     return Comparison("N(0,1)/N(1,1), float64 in memory", rows, side_by_side(contestants, repeats), notes)
 
 
-def opendp_route(x: np.ndarray, test: pt.PrivateTest) -> dict[str, Callable[[], object]]:
+def opendp_route(x: np.ndarray, test: pt.results.PrivateTest) -> dict[str, Callable[[], object]]:
     """The same lattice by hand, summed and noised by OpenDP with 64-bit integers and a known size."""
     try:
         import opendp.prelude as dp

@@ -50,7 +50,7 @@ MEMBERS = 200
 RUNS = 10_000
 
 
-def largest(test: pt.PrivateTest, members: list[str], side: int) -> float:
+def largest(test: pt.results.PrivateTest, members: list[str], side: int) -> float:
     """The largest error of the test under these members of the null (side 0) or the alternative (side 1)."""
     powers = [test.power(member) for member in members]
     return max(powers) if side == 0 else 1 - min(powers)
@@ -127,7 +127,7 @@ def two_sided() -> None:
     shift = pt.any_of("normal(mean<=-0.4, sd=1)", "normal(mean>=0.4, sd=1)")
     n = pt.sample_size("normal(0, 1)", shift, epsilon=1, alpha=0.05, beta=0.2)
     print(f"two-sided shift of 0.4 sd, epsilon 1, level 5%, power 80%: n = {n}")
-    n = pt.sample_size(pt.median(5), pt.median_above(5, share=0.6), epsilon=1, alpha=0.05, beta=0.2)
+    n = pt.sample_size("median(5)", "median_above(5, share=0.6)", epsilon=1, alpha=0.05, beta=0.2)
     coins = pt.sample_size("bernoulli(0.5)", "bernoulli(0.6)", epsilon=1, alpha=0.05, beta=0.2)
     print(f"sign test of a median, 60% above, the same: n = {n}; of coins {coins}")
 

@@ -82,7 +82,7 @@ def notions() -> None:
         for text in NOTIONS + MORE:
             n = pt.sample_size(null, alternative, privacy=text, release="decision")
             try:
-                best: int | str = pt.optimum_sample_size(null, alternative, privacy=text)
+                best: int | str = pt.sample_size(null, alternative, privacy=text, test="optimum")
                 over = f"{n / int(best):.3f}"
             except pt.errors.PrivatestError as error:
                 best, over = f"not computed ({type(error).__name__})", ""

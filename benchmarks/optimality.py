@@ -65,7 +65,7 @@ def cases(pairs: Iterable[Pair], epsilons: Iterable[float] = EPSILONS) -> list[C
             pair,
             epsilon,
             pt.sample_size(*pair, epsilon=epsilon),
-            pt.optimum_sample_size(*pair, epsilon=epsilon),
+            pt.sample_size(*pair, epsilon=epsilon, test="optimum"),
             pt.lower_bound(*pair, epsilon=epsilon),
         )
         for pair, epsilon in itertools.product(pairs, epsilons)
@@ -169,7 +169,7 @@ def nested(rng: np.random.Generator, goal: Words) -> Iterator[tuple[str, Words, 
     for clamp in ("tuned", "paper", (-low[0], high[0])):
         yield "statistic", asked(clamp=clamp), asked(clamp=clamp, release="decision")
     if stronger.startswith("pure"):
-        twice = f"pure({2 * pt.as_notion(stronger).epsilon:.6g})"
+        twice = f"pure({2 * pt.notions.parse(stronger).epsilon:.6g})"
         yield "add-remove", asked(neighbours="add-remove"), asked(twice)
         yield "two rows", asked(max_rows_per_unit=2), asked()
         yield "paper's test", asked(test="ncllr"), asked()

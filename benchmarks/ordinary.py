@@ -615,7 +615,7 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
             lambda c, begun: c.nunique() > 9 and begun.raised is not None and begun.raised.decision == "null",
         ),
         "check": (lambda d, **_: pt.check(d, *NUMBERS, column="x"), odd),
-        "count_records": (lambda d, **_: pt.count_records(d, column="x"), lambda c, n: n == len(c)),
+        "count_records": (lambda d, **_: pt.data.count_records(d, column="x"), lambda c, n: n == len(c)),
     }
 
 
@@ -625,6 +625,7 @@ SAYS = (
     "Counted were",
     "MORE THAN HALF",
     "ALL of the records may be",
+    "TOO FEW RECORDS for this budget",
 )
 
 

@@ -257,17 +257,17 @@ def mean(runs: int) -> Table:
     shift, rng = 0.4, np.random.default_rng(2)
     goal: dict[str, Any] = {"epsilon": EPSILON, "alpha": LEVEL, "beta": 1 - POWER}
     share = float(stats.norm.cdf(shift))
-    signs = pt.any_of(pt.median_above(0, share=share), pt.median_below(0, share=share))
+    signs = pt.any_of(f"median_above(0, share={share})", f"median_below(0, share={share})")
     both = pt.any_of(f"normal(mean<=-{shift}, sd=1)", f"normal(mean>={shift}, sd=1)")
     sizes = {
-        "signs": pt.sample_size(pt.median(0), signs, **goal),
+        "signs": pt.sample_size("median(0)", signs, **goal),
         "normal": pt.sample_size("normal(0, 1)", both, **goal),
     }
     n = sizes["signs"]
     data = {m: rng.normal(m, 1, (runs, n)) for m in (0.0, shift)}
     rows = []
     for label, key, sides in (
-        ("privatest, the signs alone", "signs", (pt.median(0), signs)),
+        ("privatest, the signs alone", "signs", ("median(0)", signs)),
         ("privatest, if the deviation is known", "normal", ("normal(0, 1)", both)),
     ):
         test = pt.design(*sides, epsilon=EPSILON, alpha=LEVEL, n=n)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
@@ -52,36 +53,33 @@ STYLE = Config(napoleon_use_ivar=True, napoleon_attr_annotations=False)
 GROUPS = {
     "tests": (
         "P or Q",
-        "decide design PrivateTest Release sample_size min_epsilon plan Plan power_curve PowerCurve check",
+        "decide design sample_size min_epsilon plan power_curve check",
     ),
     "best": (
         "How good is it",
-        "compare Comparison compare_notions NotionComparison lower_bound optimum Optimum optimum_sample_size "
-        "HistogramTest",
+        "compare lower_bound optimum",
     ),
-    "hypotheses": ("What P and Q may be", "density mixture near contaminated any_of median median_above median_below"),
+    "hypotheses": ("What P and Q may be", "density mixture near contaminated any_of"),
     "estimates": (
         "How large is it",
-        "estimate design_estimate EstimateDesign EstimateRelease compare_groups compare_noised design_groups "
-        "GroupsDesign GroupsRelease",
+        "estimate design_estimate compare_groups design_groups",
     ),
-    "fit": ("Is it still P", "goodness_of_fit design_fit FitTest FitRelease fit_sample_size"),
+    "fit": ("Is it still P", "goodness_of_fit design_fit"),
     "changes": (
         "When did it change",
-        "detect_change design_change block_test ChangePlan ChangePoint detect_changes design_changes ChangesPlan "
-        "ChangePoints Monitor Alarm",
+        "detect_change design_change block_test detect_changes design_changes Monitor",
     ),
     "sequential": (
         "Decided yet",
-        "Sequential SequentialPlan Verdict combine_evalues evalue_discoveries",
+        "Sequential",
     ),
     "privacy": (
         "Privacy and budgets",
-        "pure approx tv gdp zcdp renyi kl as_notion notions verify_privacy Verification adaptive_level AdaptiveLevel "
-        "Ledger",
+        "notions verify_privacy adaptive_level Ledger",
     ),
-    "data": ("Data and waiting", "data read_as read_lines open_once count_records column_names progress"),
-    "theory": ("The paper's objects", "decompose Decomposition sample_complexity SampleComplexity theory"),
+    "data": ("Data and waiting", "data progress"),
+    "theory": ("The paper's objects", "decompose sample_complexity theory"),
+    "results": ("What questions return", "results"),
     "errors": ("Errors", "errors"),
 }
 """Page, heading, and the public names on it."""
@@ -97,7 +95,11 @@ def reference(_app: Sphinx) -> None:
     folder.mkdir(exist_ok=True)
     index = ["# Reference", "", "Every public name with all its parameters, as `help()` tells them.", ""]
     for page, (heading, names) in GROUPS.items():
-        first = ", ".join(f"{{py:obj}}`{name} <privatest.{name}>`" for name in names.split() if name not in pt._ROOMS)
+        first = ", ".join(
+            f"{{py:obj}}`{name} <privatest.{name}>`"
+            for name in names.split()
+            if not inspect.ismodule(getattr(pt, name))
+        )
         index.append(f"- [{heading}]({page}.md){': ' if first else ''}{first}")
         write(folder / f"{page}.md", [f"# {heading}", "", *(line for name in names.split() for line in entry(name))])
     index += ["", "```{toctree}", ":hidden:", "", *GROUPS, "```"]
@@ -108,8 +110,9 @@ def entry(name: str) -> list[str]:
     """The directives of a name; of a room, those of all its names."""
     value = getattr(pt, name)
     if inspect.ismodule(value):
+        elsewhere = () if value is pt.results else pt.results.__all__
         found = [(f"{value.__name__}.{each}", getattr(value, each)) for each in value.__all__]
-        found = [(path, each) for path, each in found if not hasattr(pt, path.rpartition(".")[2])]
+        found = [(path, each) for path, each in found if path.rpartition(".")[2] not in {*pt.__all__, *elsewhere}]
     else:
         found = [(f"privatest.{name}", value)]
     lines = []
@@ -143,6 +146,17 @@ def docstring(app: Sphinx, what: str, name: str, value: object, options: object,
     lines[:] = GoogleDocstring(lines, STYLE, app, what, name, value, options).lines()
 
 
+def in_short(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
+    """Docstrings write `PrivateTest.run` and `design` in short: only the first is among the results."""
+    target = node.get("reftarget", "")
+    if node.get("refdomain") != "py" or not target:
+        return None
+    room = "privatest.results" if target.split(".")[0] in pt.results.__all__ else "privatest"
+    document, kind = node["refdoc"], node["reftype"]
+    return env.get_domain("py").resolve_xref(env, document, app.builder, kind, f"{room}.{target}", node, content)
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("missing-reference", in_short)
     app.connect("builder-inited", reference)
     app.connect("autodoc-process-docstring", docstring)

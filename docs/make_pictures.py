@@ -17,7 +17,7 @@ ANSWERS = {"never": 0.5, "sometimes": 0.3, "often": 0.2}
 LATER = {"never": 0.2, "sometimes": 0.3, "often": 0.5}
 
 
-def figure_1() -> pt.Decomposition:
+def figure_1() -> pt.results.Decomposition:
     """The pair of the paper's Figure 1: P(x) = 2x, Q(x) proportional to 1/(1 + sqrt x) on [0, 1]."""
     null = pt.density(lambda x: np.log(2 * x), support=(0, 1))
     alternative = pt.density(lambda x: -np.log1p(np.sqrt(x)) - np.log(2 - 2 * np.log(2)), support=(0, 1))

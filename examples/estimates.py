@@ -31,7 +31,7 @@ def table(package: str, path: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def told(question: str, release: pt.EstimateRelease, without: float) -> None:
+def told(question: str, release: pt.results.EstimateRelease, without: float) -> None:
     low, high = release.interval
     print(f"{question:34} {release.estimate:8.4f} ({low:.4f} to {high:.4f})   without privacy {without:.4f}")
 

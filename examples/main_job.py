@@ -93,7 +93,7 @@ def run_tests() -> tuple[Table, list[dict[str, object]]]:
     return table, results
 
 
-def change() -> tuple[pt.ChangePoint, dict[str, object]]:
+def change() -> tuple[pt.results.ChangePoint, dict[str, object]]:
     """When did the lab values change, if they did? One more private answer, with the accuracy it promises."""
     null, alternative = PAIRS["value"]
     values = read_columns()["value"]

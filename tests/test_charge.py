@@ -81,18 +81,6 @@ class TestEveryRelease:
         assert ledger.spent("d") == Fraction(1, 2)
 
 
-@pytest.mark.parametrize("kind", ["tight", "ncllr", "scllr"])
-@pytest.mark.parametrize("saved", [False, True])
-def test_a_third_is_charged_as_a_third(kind: str, saved: bool, ledger: pt.Ledger) -> None:
-    test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=Fraction(1, 3), n=40, test=kind)
-    test = pt.PrivateTest.from_json(test.to_json()) if saved else test
-    for request in "abc":
-        test.run(COIN, ledger=ledger, dataset="d", request=request)
-    assert ledger.left("d") == 0
-    with pytest.raises(BudgetExceeded):
-        test.run(COIN, ledger=ledger, dataset="d", request="d")
-
-
 def test_every_price_is_what_was_asked_and_covers_the_loss(ledger: pt.Ledger) -> None:
     """For every noise, also where the double of epsilon lies above or below it."""
     ledger.grant("d", epsilon=100)
@@ -118,12 +106,6 @@ def test_what_is_not_private_cannot_be_paid_for(ledger: pt.Ledger) -> None:
     test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=1, n=40, test="llr")
     with pytest.raises(InvalidInput, match="not private"):
         test.run(COIN, ledger=ledger, dataset="d", request="r")
-
-
-def test_a_completed_request_needs_no_data(ledger: pt.Ledger, tmp_path: Path) -> None:
-    test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.5, n=40)
-    release = test.run(COIN, ledger=ledger, dataset="d", request="r")
-    assert test.run(tmp_path / "gone.csv", ledger=ledger, dataset="d", request="r") == release
 
 
 @pytest.mark.parametrize("kind", [str, Path])

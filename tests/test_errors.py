@@ -31,16 +31,6 @@ def test_the_line_installs_what_the_extra_asks_for(extra: str) -> None:
     assert not any(Requirement(one).name == "privatest" for one in asked), "it is in no index yet"
 
 
-def test_of_a_package_that_was_not_installed_the_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> list[str]:
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(metadata, "requires", absent)
-    assert str(MissingExtra.of("Pictures need matplotlib.", "plot")).endswith(
-        'Install it: pip install ".[plot]" in the folder of privatest'
-    )
-
-
 def test_numbers_are_quoted_as_users_write_them_whatever_their_type() -> None:
     values = [2, 0.5, np.int64(3), np.float64(0.25), np.float32(0.5), Fraction(1, 3), Decimal("0.1"), np.array(1.0)]
     assert [shown(value) for value in values] == ["2", "0.5", "3", "0.25", "0.5", "1/3", "0.1", "<ndarray>"]

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
-import subprocess
 import sys
 import time
-import types
 from collections.abc import Callable
 
 import pytest
@@ -27,19 +24,12 @@ def test_a_plan_tells_how_far_it_is() -> None:
     assert any(step.detail for step in told)
 
 
-def test_a_curve_and_a_comparison_tell_their_parts() -> None:
-    told: list[str] = []
-    with pt.progress(lambda step: told.append(f"{step.what} {step.done}/{step.total}")):
-        pt.power_curve([0.6, 0.4], [0.4, 0.6], epsilon=1, n=[5, 10])
-    assert told == ["error rates 0/2", "error rates 1/2", "error rates 2/2"]
-
-
 @pytest.mark.parametrize(
     ("what", "asked"),
     [
         ("records of the control group", lambda: GROUPS.sample_size(rate=0.2, lift=0.6)),
         ("records of an interval", lambda: ESTIMATE.sample_size(width=0.5, at=0.3)),
-        ("records of a test of fit", lambda: pt.fit_sample_size([0.5, 0.5], distance=0.4, epsilon=1)),
+        ("records of a test of fit", lambda: pt.design_fit([0.5, 0.5], distance=0.4, epsilon=1).n),
         ("the bound", lambda: pt.lower_bound([0.2, 0.3, 0.5], [0.4, 0.3125, 0.2875], epsilon=2)),
         ("the smallest epsilon", lambda: pt.min_epsilon([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], n=30)),
         ("block sizes", lambda: pt.Sequential([0.6, 0.4], [0.4, 0.6], epsilon=1, alpha=0.1, beta=0.1)),
@@ -79,13 +69,6 @@ def test_a_listener_can_end_the_computation_and_leaves_no_trace() -> None:
     assert told == [Headway("fresh", 1, 2)]
 
 
-def test_no_bar_where_nobody_looks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(headway, "PATIENCE", 0.0)
-    with pt.progress():
-        list(each("squares", [1, 2]))
-    assert capsys.readouterr() == ("", "")
-
-
 def test_a_bar_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     page = Terminal()
     monkeypatch.setattr(headway, "PATIENCE", 0.0)
@@ -123,47 +106,3 @@ def test_what_tells_nothing_has_a_bar_too_and_leaves_nothing(monkeypatch: pytest
     with pt.progress():
         list(each("squares", [1, 2]))
     assert "squares" not in quick.getvalue()
-
-
-@pytest.mark.parametrize("silent", [True, False])
-def test_a_bar_in_a_notebook_needs_no_widgets(monkeypatch: pytest.MonkeyPatch, silent: bool) -> None:
-    drawn: list[dict[str, str]] = []
-
-    class Handle:
-        def update(self, bundle: dict[str, str], raw: bool) -> None:
-            assert raw
-            drawn.append(bundle)
-
-    def display(bundle: dict[str, str], raw: bool, display_id: bool) -> Handle:
-        assert raw
-        assert display_id
-        drawn.append(bundle)
-        return Handle()
-
-    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
-    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=display))
-    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
-    monkeypatch.setattr(headway, "PATIENCE", 0.01)
-    with pt.progress():
-        until(lambda: bool(drawn))
-        if not silent:
-            list(each("a < b", [1, 2]))
-    assert drawn[0]["text/html"] == "<progress></progress> computing"
-    if not silent:
-        assert {
-            "text/plain": "a < b: 1 of 2",
-            "text/html": '<progress value="1" max="2"></progress> a &lt; b: 1 of 2',
-        } in drawn
-    assert drawn[-1] == {"text/plain": "", "text/html": ""}
-    drawn.clear()
-    monkeypatch.setattr(headway, "PATIENCE", 30.0)
-    with pt.progress():
-        list(each("squares", [1, 2]))
-    assert drawn == []
-
-
-def test_json_has_nothing_beside_it() -> None:
-    words = ["curve", "--null", "bernoulli(0.6)", "--alternative", "bernoulli(0.4)", "--epsilon", "1", "--n", "5,9"]
-    done = subprocess.run([sys.executable, "-m", "privatest", *words, "--json"], capture_output=True, text=True)
-    assert done.stderr == ""
-    assert json.loads(done.stdout)["n"] == [5, 9]

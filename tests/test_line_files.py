@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from privatest.errors import InvalidInput
-from privatest.followed import AT_ONCE, LONGEST_LINE, NO_TEXT, LineFile, _linux_birth
+from privatest.followed import AT_ONCE, LineFile
 
 
 def text(*numbers: int) -> bytes:
@@ -93,13 +92,6 @@ def test_lines_do_not_depend_on_how_they_arrive(path: Path) -> None:
     assert read(path, 12_345, place_of(path)) == list(range(12_345, 40_000))
 
 
-@pytest.mark.parametrize("more", [-1, 0, 1])
-def test_a_line_has_its_greatest_length(path: Path, more: int) -> None:
-    path.write_bytes(b"x" * (LONGEST_LINE + more))
-    ((line,),) = [lines for lines, _ in LineFile(path).batches()]
-    assert (line == NO_TEXT) == (more > 0)
-
-
 def test_a_mark_of_the_encoding_is_no_part_of_the_first_line_of_any_file(path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbf" + text(1, 2))
     known = place_of(path)
@@ -173,19 +165,6 @@ def test_a_new_file_ends_the_following_after_the_old_ones_end(path: Path) -> Non
     assert watched.lines == [1, 2, 4]
 
 
-@pytest.mark.parametrize("size", [-1, 0])
-@pytest.mark.parametrize("new_file", [False, True])
-def test_a_file_is_cut_short_when_it_is_one_byte_shorter(path: Path, size: int, new_file: bool) -> None:
-    path.write_bytes(text(1, 2, 3))
-    shorter = text(7, 8, 9)[: 6 + size]
-    watched = Watched(path, lambda: path.write_bytes(shorter), nothing, new_file=new_file)
-    if size == 0:
-        assert watched.run() == [1, 2, 3], "of the same length: not to be seen"
-    else:
-        with pytest.raises(InvalidInput, match="was cut short, after 3 records"):
-            watched.run()
-
-
 def test_a_file_that_is_gone_for_a_while_is_waited_for(path: Path) -> None:
     path.write_bytes(text(1))
     away = Path(f"{path}.1")
@@ -216,24 +195,3 @@ def test_a_file_with_the_number_of_the_old_one_and_another_birth_is_another_file
         with pytest.raises(InvalidInput, match="is another file than the one that was read before, after 3 records"):
             read(path, 3, {**known, "file": other})
     assert read(path, 3, known) == [4]
-
-
-def test_two_files_of_one_number_are_told_apart_by_their_birth(path: Path) -> None:
-    path.write_bytes(text(1))
-    with path.open("rb") as file:
-        born = _linux_birth(file.fileno())
-    if born is None:
-        pytest.skip("this system does not say when a file was made")
-    assert place_of(path)["file"] == [path.stat().st_ino, born]
-    os.replace(path, path.with_name("older"))
-    time.sleep(0.02)  # longer than the clock of a file system stands still
-    path.write_bytes(text(1))
-    assert place_of(path)["file"][1] > born
-
-
-@pytest.mark.parametrize("kept", [False, True])
-def test_no_line_of_a_new_file_is_passed_over_though_it_is_longer_than_what_was_seen(path: Path, kept: bool) -> None:
-    path.write_bytes(text(1, 2, 3))
-    known = place_of(path)
-    replacing(path, text(*range(4, 24)), keep=kept)()
-    assert read(path, 3, known, new_file=True) == list(range(4, 24))

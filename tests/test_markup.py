@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 import privatest as pt
-from privatest import facts as markup
 from privatest.facts import Probability
 from tests.report import pages
 
@@ -28,9 +25,9 @@ def results() -> dict[str, Any]:
         "plan": plan,
         "change": plan.run([HOSTILE] * 100 + ["b"] * 100),
         "monitor": pt.Monitor(NULL, ALTERNATIVE, epsilon=1),
-        "alarm": pt.Alarm(10, 3, 20),
+        "alarm": pt.results.Alarm(10, 3, 20),
         "plan of a test": pt.plan(NULL, ALTERNATIVE, epsilon=1),
-        "no change": pt.ChangePoint(None, 3, 0.1, False, epsilon=1.0, method="blocks", n=50, false_alarm=0.05),
+        "no change": pt.results.ChangePoint(None, 3, 0.1, False, epsilon=1.0, method="blocks", n=50, false_alarm=0.05),
         "split": pt.decompose(NULL, ALTERNATIVE, epsilon=0.2),
         "complexity": pt.sample_complexity(NULL, ALTERNATIVE, epsilon=0.2),
         "curve": pt.power_curve(NULL, ALTERNATIVE, epsilon=1, n=[5, 10]),
@@ -47,20 +44,6 @@ def test_every_result_has_a_table() -> None:
         assert all(header.attributes["scope"] for header in page.of("th"))
         assert not page.of("img"), name
     assert "0.5" in results()["split"]._repr_html_()
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, "\u2013"), (True, "yes"), (0.123456789, "0.123457"), ((-0.5, 1.0), "[-0.5, 1]"), (7, "7"), ("x", "x")],
-)
-def test_values_read_well(value: object, text: str) -> None:
-    assert markup.short(value) == text
-
-
-def test_escaping() -> None:
-    assert markup.escape("<a href=\"x\" id='y'>&\x00\ud800") == (
-        "&lt;a href=&quot;x&quot; id=&#x27;y&#x27;&gt;&amp;\ufffd?"
-    )
 
 
 def test_no_probability_is_told_as_0() -> None:

@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import pytest
-
 import privatest as pt
 from privatest.parameters import _ELSEWHERE, explain, explained
 
@@ -57,37 +55,6 @@ def test_help_shows_all_of_a_borrowed_one() -> None:
     for name in inspect.signature(pt.min_epsilon).parameters:
         assert re.search(rf"^ +(\w+, )*{name}(, \w+)*: \S", text, re.MULTILINE), name
     assert "as for" not in text.partition("Args:")[2]
-
-
-@pytest.mark.parametrize(
-    "line", ["", "null: P.", "null, epsilon: as for :func:`privatest.nothing`.", "null: P.\n    epsilon: see above."]
-)
-def test_a_parameter_without_words_is_noticed(line: str) -> None:
-    def ask(null: str, epsilon: float) -> None: ...
-
-    ask.__doc__ = f"Ask.\n\nArgs:\n    {line}\n" if line else "Ask."
-    explain(ask)
-    assert "epsilon" in unexplained(ask)
-
-
-def test_words_are_borrowed_in_the_order_of_the_parameters_and_examples_stay_last() -> None:
-    def ask(epsilon: float, null: str, *rest: int, ax: Any = None) -> None:
-        """Ask.
-
-        Args:
-            null, epsilon: as for :func:`privatest.design`.
-            *rest: whatever else.
-
-        >>> 1 + 1
-        2
-        """
-
-    explain(ask)
-    assert ask.__doc__ is not None
-    assert list(explained(ask.__doc__)) == ["epsilon", "null", "rest", "ax"]
-    assert explained(ask.__doc__)["epsilon"] == explained(pt.design.__doc__)["epsilon"]
-    assert ask.__doc__.endswith(">>> 1 + 1\n2\n")
-    assert unexplained(ask) == []
 
 
 def test_a_method_tells_what_its_base_tells() -> None:

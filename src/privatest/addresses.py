@@ -119,7 +119,7 @@ class DataAddress:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OpenOnce:
-    """Data that several calls open once; :func:`privatest.open_once` returns it.
+    """Data that several calls open once; :func:`privatest.data.open_once` returns it.
 
     Attributes:
         data: the source as the user named it. Ledgers and messages see nothing else.
@@ -152,9 +152,13 @@ class Reading:
     text_order: bool = False
 
 
+AS_WRITTEN = Reading()
+"""How texts are read if the user says nothing."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ReadAs:
-    """Data with a rule for reading their texts; :func:`privatest.read_as` returns it."""
+    """Data with a rule for reading their texts; :func:`privatest.data.read_as` returns it."""
 
     data: Any
     reading: Reading
@@ -174,7 +178,7 @@ def reading_options(data: Any) -> Reading:
     """Return how the user said that texts are read."""
     while isinstance(data, OpenOnce):
         data = data.data
-    return data.reading if isinstance(data, ReadAs) else Reading()
+    return data.reading if isinstance(data, ReadAs) else AS_WRITTEN
 
 
 def reading_facts(data: Any) -> dict[str, Any]:
@@ -183,7 +187,7 @@ def reading_facts(data: Any) -> dict[str, Any]:
         each = [reading_facts(one) for one in data]
         return {"readings": each} if any(each) else {}
     found = reading_options(data)
-    if found == Reading():
+    if found == AS_WRITTEN:
         return {}
     return {"reading": {**asdict(found), "missing": json.dumps(found.missing)}}
 

@@ -6,12 +6,16 @@ True
 
 from __future__ import annotations
 
+import sys
+
 from privatest import numbers
 from privatest.numbers import Number
+from privatest.parameters import explain
+from privatest.power.comparison import compare_notions as compare
 from privatest.privacy.notions import Approx, Gdp, Kl, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.notions import as_notion as parse
 
-__all__ = ["approx", "gdp", "kl", "parse", "pure", "renyi", "tv", "zcdp"]
+__all__ = ["approx", "compare", "gdp", "kl", "parse", "pure", "renyi", "tv", "zcdp"]
 
 
 def pure(epsilon: Number) -> Pure:
@@ -27,7 +31,7 @@ def approx(epsilon: Number, delta: Number) -> Approx:
     """(epsilon, delta)-differential privacy.
 
     Args:
-        epsilon: as for :func:`privatest.pure`.
+        epsilon: as for :func:`privatest.notions.pure`.
         delta: the probability by which that may be exceeded.
     """
     return Approx(epsilon, delta)
@@ -77,3 +81,6 @@ def kl(eta: Number) -> Kl:
         eta: the largest divergence, in nats.
     """
     return Kl(eta)
+
+
+explain(sys.modules[__name__])

@@ -70,8 +70,11 @@ def explained(doc: str | None) -> dict[str, str]:
 
 
 def explain(value: Any) -> None:
-    """Complete the docstring of a public function, or of a class and its public methods."""
-    if inspect.isclass(value):
+    """Complete the docstring of a public function, of a class and its public methods, or of what a module holds."""
+    if inspect.ismodule(value):
+        for name in value.__all__:
+            explain(vars(value).get(name))  # a name that is loaded when it is first used is explained then
+    elif inspect.isclass(value):
         for owner in reversed(value.__mro__):
             if owner.__module__.startswith("privatest") and owner not in _done:
                 _done.add(owner)
@@ -139,8 +142,11 @@ def _doc_of(path: str, owner: type | None) -> str | None:
     """Return the completed docstring of a public name (``design``, ``PrivateTest.run``) or of the owner's method."""
     import privatest  # start-up: the package's __init__ imports this module
 
-    found: Any = privatest if owner is None or "." in path or path in privatest.__all__ else owner
-    for part in path.split("."):
+    parts = path.split(".")
+    found: Any = privatest if owner is None or len(parts) > 1 or path in privatest.__all__ else owner
+    if parts[0] in privatest.results.__all__:  # docstrings write PrivateTest.run
+        found = privatest.results
+    for part in parts:
         found = getattr(found, part, None)
     return inspect.getdoc(found)
 

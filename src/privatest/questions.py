@@ -133,9 +133,9 @@ QUESTIONS = {
     ),
     "/compare": Question("compare", _PAIR, "All tests side by side."),
     "/notions": Question(
-        "compare_notions", "null alternative privacy", "Records under a notion of privacy and what it converts into."
+        "notions.compare", "null alternative privacy", "Records under a notion of privacy and what it converts into."
     ),
-    "/columns": Question("column_names", "source", "The names of a file's columns, for whoever holds the data."),
+    "/columns": Question("data.column_names", "source", "The names of a file's columns, for whoever holds the data."),
     "/run/test": Question(
         "design",
         f"{_PAIR} {_PAID}",
@@ -675,8 +675,8 @@ UNANSWERED = (
     Unanswered(
         "median quantile percentile iqr",
         f"A median or quantile {TABLE}",
-        "Estimate the share above a public cut, 'share_above(cut, ?)', or test a public value: pt.median(cut) against "
-        "pt.median_above(cut, 0.6).",
+        "Estimate the share above a public cut, 'share_above(cut, ?)', or test a public value: 'median(cut)' against "
+        "'median_above(cut, 0.6)'.",
     ),
     Unanswered(
         "mean average ttest t_test",
@@ -722,7 +722,7 @@ UNANSWERED = (
         "paired pairs before after wilcoxon",
         f"A paired comparison {COLUMNS}",
         "Make one column of each person's difference first, and estimate the share of gains, 'share_above(0, ?)', or "
-        "test pt.median(0) against pt.median_above(0, 0.6).",
+        "test 'median(0)' against 'median_above(0, 0.6)'.",
     ),
     Unanswered(
         "censored censoring censor event event_observed observed duration survival kaplan_meier hazard logrank cox",

@@ -30,16 +30,6 @@ def test_who_is_better_is_said() -> None:
     assert "Better than ours here: nobody." in str(alone)
 
 
-def test_writing_replaces_the_tables_alone() -> None:
-    page = f"before\n{BEGIN}\nold\n{END}\nafter\n"
-    found = peers.written(page, [SMALL])
-    assert found.startswith(f"before\n{BEGIN}\n")
-    assert found.endswith(f"{END}\nafter\n")
-    assert "old" not in found
-    assert str(SMALL) in found
-    assert peers.written(found, [SMALL]) == found
-
-
 def test_the_page_holds_every_table() -> None:
     page = PAGE.read_text(encoding="utf-8")
     printed = page.split(BEGIN)[1].split(END)[0]
@@ -73,13 +63,6 @@ def test_it_runs(name: str, needs: str, capsys: pytest.CaptureFixture[str]) -> N
     assert all(head in re.sub(r" +", " ", page) for head in heads)
     for row in re.findall(r"^\| (\S.*?)\s+\|", told, flags=re.MULTILINE):
         assert row in page
-
-
-def test_what_is_not_there_is_refused() -> None:
-    with pytest.raises(SystemExit):
-        peers.main(["rates"])
-    with pytest.raises(SystemExit):
-        peers.main(["rate", "--write"])
 
 
 def test_the_published_noise_is_ours() -> None:

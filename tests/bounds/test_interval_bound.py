@@ -13,10 +13,10 @@ import pytest
 from scipy import optimize, stats
 
 import privatest as pt
-from privatest.bounds.interval_bound import Rivals, least_missed
+from privatest.bounds.interval_bound import least_missed
 from privatest.bounds.lower_bound import advantage_bound, missed_bound
 from privatest.decision.calibration import unclamped
-from privatest.hypotheses import as_distribution, make_pair
+from privatest.hypotheses import make_pair
 from privatest.privacy import Pure
 
 
@@ -113,17 +113,6 @@ def test_below_our_width_and_above_the_bound_from_two_points(epsilon: float, n: 
             assert 2 * h * (1 - 0.1 - advantage_bound(pair, Pure(epsilon), n)) <= bound * (1 + 1e-9)
 
 
-def test_without_privacy_it_is_that_of_neyman_and_pearson() -> None:
-    """A mean of n normal records: two one-sided tests, in standard errors 2 (z Phi(z) + phi(z)) with z = 1.645."""
-    n, z = 400, stats.norm.isf(0.05)
-    expected = 2 * (z * stats.norm.cdf(z) + stats.norm.pdf(z)) / np.sqrt(n)
-    ends = (-5 / np.sqrt(n), 5 / np.sqrt(n))
-    rivals = Rivals(lambda mean: as_distribution(f"normal({float(mean)!r}, 1)"), Pure(50), n, 0.95)
-    (found,) = rivals.lengths([0.0], [ends])
-    assert found <= expected * (1 + 1e-6)
-    assert found >= 0.85 * expected  # a lower sum
-
-
 def test_a_private_bound_at_a_level_is_no_less_than_the_advantage_allows() -> None:
     """And no more than our own test misses: so a shape that were not valid would show."""
     guide = None
@@ -184,42 +173,3 @@ def test_the_private_bound_is_below_the_best_of_a_linear_program(epsilon: float,
         found, _ = missed_bound(make_pair(p, q), Pure(epsilon), n, 0.05)
         show(f"three points, epsilon {epsilon}: {found:.4f}, by a linear program {least:.4f}")
         assert 0.7 * least < found <= least + 1e-7
-
-
-@pytest.mark.parametrize("at", [0.005, 0.3, 0.98])
-def test_where_little_can_be_known_the_bound_of_a_rate_is_below_our_width(at: float) -> None:
-    design = pt.design_estimate("bernoulli(?)", epsilon=0.1, n=30)
-    assert design.width_bound(at) <= design.expected_width(at)
-
-
-@pytest.mark.parametrize(
-    ("family", "between", "n", "count"),
-    [
-        ("normal(mean=?, sd=1)", (-1, 1), 4, 2),
-        pytest.param("poisson(?)", (0.5, 2), 4, 4, marks=pytest.mark.exhaustive),
-        pytest.param("bernoulli(?)", None, 30, 7, marks=pytest.mark.exhaustive),
-    ],
-)
-def test_bounds_of_many_values_are_those_of_each(family: str, between: Any, n: int, count: int) -> None:
-    """What is shared costs a little, and never makes a bound larger than an interval."""
-    design = pt.design_estimate(family, between=between, epsilon=1, n=n)
-    values = np.linspace(*design.between, count + 2)[1:-1]
-    bounds, widths = design.width_bounds(values), design.expected_widths(values)
-    assert np.all(bounds < widths)
-    assert bounds[-1] == pytest.approx(design.width_bound(values[-1]), rel=0.04)
-    assert widths[-1] == pytest.approx(design.expected_width(values[-1]), rel=1e-2)
-
-
-def test_the_share_of_a_label_has_the_bound_of_a_rate() -> None:
-    share, rate = (pt.design_estimate(f, epsilon=1, n=50) for f in ("categorical(yes=?)", "bernoulli(?)"))
-    assert share.width_bound(0.3) == pytest.approx(rate.width_bound(0.3), rel=2e-2)
-
-
-@pytest.mark.exhaustive
-def test_a_bound_does_not_depend_on_the_score_that_was_tuned() -> None:
-    """The range of values is all that a design contributes: a narrow score must not lower the bound."""
-    whole, near = (
-        pt.design_estimate("poisson(?)", between=(0, 10), epsilon=0.3, n=30, near=value).width_bound(0.2)
-        for value in (None, 0.2)
-    )
-    assert near == pytest.approx(whole, rel=0.1)

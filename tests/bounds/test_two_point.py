@@ -7,7 +7,7 @@ import pytest
 
 from privatest.bounds.lower_bound import lower_bound
 from privatest.bounds.optimum import Program, optimum, optimum_sample_size
-from privatest.bounds.two_point import Chains, TwoPoint, corners
+from privatest.bounds.two_point import Chains, corners
 from privatest.hypotheses import make_pair
 from privatest.notions import approx, gdp, kl, pure, renyi, tv, zcdp
 from privatest.privacy import Notion, as_notion
@@ -58,25 +58,6 @@ def test_the_polygon_encloses_the_curve(notion: Notion) -> None:
     low, high = problem.bounds()
     assert low - 1e-15 <= problem.best()[0] <= high + 1e-15
     assert high - low < 0.005
-
-
-def test_records_that_are_certain_shift_the_curve() -> None:
-    """k records that are "+" under P and "-" under Q, and nothing else: the largest gain over k records."""
-    for notion in (approx(0.5, 0.05), tv(0.1), gdp(0.5), kl(0.1)):
-        for k in (1, 2, 5):
-            a, b = corners(Chains(0, 0.5, 0.5, notion, fine=32), k)
-            assert 1 - (a + b).min() == pytest.approx(notion.gain(k), abs=1e-3)
-            assert 1 - (a + b).min() >= notion.gain(k) - 1e-12
-
-
-def test_many_records_by_transforms() -> None:
-    """Where sums are taken by transforms the curve is the same, a little lower at the most."""
-    n, x, y = 60_000, 0.505, 0.5
-    found = Chains(n, x, y, approx(0.1, 1e-9)).bounds()[0]
-    assert found == pytest.approx(TwoPoint(n, x, y, 0.1).best()[0], abs=1e-6)
-    assert not Chains(10**7, 0.5001, 0.5, approx(0.1, 1e-9)).rates[0].accurate
-    many = Chains(10**7, 0.5001, 0.5, pure(0.1)).bounds()[0]
-    assert many == pytest.approx(TwoPoint(10**7, 0.5001, 0.5, 0.1).best()[0], abs=1e-11)
 
 
 def test_a_level_is_kept_and_used_up() -> None:

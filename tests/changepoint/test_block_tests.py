@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 import privatest as pt
 from privatest.changepoint import block_tests
@@ -171,14 +170,6 @@ def test_a_block_on_which_the_function_fails_counts_as_old(
     np.testing.assert_array_equal(data, before)
 
 
-def test_what_ends_the_program_is_not_held_back() -> None:
-    def stops(_block: Any) -> str:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        pt.design_change(test=stated(stops), assume_change=True).run(np.zeros(400))
-
-
 TESTS: dict[str, Any] = {
     "tight": lambda: pt.design(*NORMALS, epsilon=1, n=9),
     "scllr": lambda: pt.design(*COINS, epsilon=2, n=9, test="scllr"),
@@ -219,7 +210,7 @@ def test_a_designed_test_is_taken_as_it_is(kind: str, tmp_path: Path) -> None:
     assert plan.privacy == test.privacy
     assert plan.price == test.price
     assert plan.accuracy == BitDesign(test.n, test.alpha, test.beta).failures().accuracy(0.2)
-    again = pt.ChangePlan.from_json(plan.to_json())
+    again = pt.results.ChangePlan.from_json(plan.to_json())
     assert (again == plan, again.price, again.block) == (True, plan.price, test.n)
     data = np.zeros(20 * test.n)
     assert again.run(data).index is not None
@@ -232,23 +223,6 @@ def test_a_designed_test_is_taken_as_it_is(kind: str, tmp_path: Path) -> None:
     other = pt.design(*COINS, epsilon=1, n=8)
     with pytest.raises(InvalidInput, match="other settings"):
         pt.Monitor(test=other, interval=7, state=tmp_path / "state.json")
-
-
-def test_promises_of_a_stated_test_follow_from_the_binomial_law() -> None:
-    test = stated(mean_test, n=7, alpha=0.2, beta=0.1)
-    monitor = pt.Monitor(test=test, interval=9)
-    stop, missed = stats.binom.sf(4, 9, 0.2), stats.binom.cdf(4, 9, 0.9)
-    assert monitor.mean_time_between_false_alarms == pytest.approx(63 / stop)
-    assert monitor.expected_delay == pytest.approx(62 + 63 / (1 - missed))
-    assert monitor.false_alarm == pytest.approx(stop)
-    quick = pt.Monitor(test=test, mean_time_between_false_alarms=5_000)
-    assert quick.method == "cusum"
-    assert quick.mean_time_between_false_alarms >= 5_000
-    paper = pt.Monitor(test=test, mean_time_between_false_alarms=5_000, method="paper")
-    assert quick.expected_delay < paper.expected_delay
-    certain = pt.Monitor(test=stated(mean_test, alpha=0, beta=0), method="paper")
-    assert certain.expected_delay == 19
-    assert pt.design_change(test=stated(mean_test, alpha=0, beta=0)).accuracy <= 40
 
 
 def test_a_functions_design_goes_into_no_document(tmp_path: Path) -> None:
@@ -344,16 +318,6 @@ def test_what_cannot_vote_is_refused(case: str) -> None:
             make(**asked)  # type: ignore[operator]
 
 
-def test_methods_without_tests_of_blocks_are_refused() -> None:
-    for method in ("direct", "blocks"):
-        with pytest.raises(InvalidInput, match=f"belongs to method='paper', not to method='{method}'"):
-            pt.design_change(test=GOOD, method=method)
-    with pytest.raises(Infeasible, match="Use a test that errs less, or a larger beta"):
-        pt.design_change(test=stated(mean_test, alpha=0.49, beta=0.49), assume_change=True, beta=1e-6)
-    with pytest.raises(Infeasible, match="use a test that errs less"):
-        pt.design_change(test=GOOD, n=40, false_alarm=1e-4)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -379,10 +343,10 @@ def test_a_document_cannot_be_edited_into_a_test_that_costs_more() -> None:
     document = json.loads(pt.design_change(test=pt.design(*COINS, epsilon=1, n=9)).to_json())
     dear = {**document["detection"], "parts": [pt.design(*COINS, epsilon=2, n=9).to_dict()]}
     with pytest.raises(InvalidDocument, match="costs more than the plan's epsilon"):
-        pt.ChangePlan.from_dict({**document, "detection": dear})
+        pt.results.ChangePlan.from_dict({**document, "detection": dear})
     for part in ({"format": "privatest/other/1"}, pt.design(*COINS, epsilon=1, n=9, test="llr").to_dict()):
         with pytest.raises(InvalidDocument):
-            pt.ChangePlan.from_dict({**document, "detection": {**document["detection"], "parts": [part]}})
+            pt.results.ChangePlan.from_dict({**document, "detection": {**document["detection"], "parts": [part]}})
     longer = {**document["detection"], "parts": [pt.design(*COINS, epsilon=1, n=10).to_dict()]}
     with pytest.raises(InvalidDocument, match="does not fit the plan"):
-        pt.ChangePlan.from_dict({**document, "detection": longer})
+        pt.results.ChangePlan.from_dict({**document, "detection": longer})

@@ -53,20 +53,6 @@ def test_simulated_bits_agree_with_the_exact_curve(a: float, b: float) -> None:
             assert abs(np.mean(found == t) - p) < 6 * np.sqrt(p * (1 - p) / runs) + 1e-9
 
 
-@pytest.mark.parametrize("block", [1, 4, 50])
-def test_curves_fall_and_their_accuracy_covers_every_place_in_a_block(block: int) -> None:
-    design = BitDesign(block, 0.2, 0.25)
-    curve = design.failures()
-    assert np.all(np.diff(curve.failures) <= 1e-12)
-    accuracy = curve.accuracy(0.1)
-    assert accuracy is not None
-    assert curve.runs == 0
-    law = _argmin_law(0.2, 0.25, 1, 300)
-    t = np.arange(-300, 301)
-    for r in range(block):
-        assert law[np.abs(t * block - r) > accuracy].sum() <= 0.1
-
-
 def test_locate_takes_the_first_argmin() -> None:
     design = BitDesign(10, 0.3, 0.3)
     assert design.locate(np.array([1, 1, -1, -1])) == 20
@@ -106,12 +92,6 @@ def test_locate_is_the_median_of_the_posterior(block: int) -> None:
         assert design.locate(outcomes) == brute_median(design, outcomes)
 
 
-def test_extreme_outcomes_point_to_the_ends() -> None:
-    design = BlockDesign(COIN, Tulap(Fraction(1), 1), 10)
-    assert design.locate(np.zeros(8, dtype=np.int64)) <= 2  # all sums tiny: all new
-    assert design.locate(np.full(8, design.laws.count - 1)) >= 78  # all sums huge: none new
-
-
 @pytest.mark.parametrize(("epsilon", "block"), [(Fraction(1), 9), (Fraction(1, 2), 16)])
 def test_the_curve_bounds_what_the_detector_does_at_any_place_and_length(epsilon: Fraction, block: int) -> None:
     design = BlockDesign(COIN, Tulap(epsilon, 1), block)
@@ -147,12 +127,6 @@ def test_upper_bounds_are_those_of_the_binomial() -> None:
     assert upper_bounds(np.array([1.0]), 10)[0] == pytest.approx(1.0)
 
 
-def test_smaller_beta_asks_for_more_and_is_not_extrapolated() -> None:
-    design = BlockDesign(COIN, Tulap(Fraction(1), 1), 9)
-    accuracies = [design.failures(beta, 8000).accuracy(beta) for beta in (0.2, 0.05, 0.01)]
-    assert accuracies == sorted(accuracies)
-
-
 def test_the_bound_by_affinities_lies_above_what_is_simulated() -> None:
     for epsilon, block in ((Fraction(1), 9), (Fraction(1, 2), 23), (Fraction(4), 3)):
         design = BlockDesign(COIN, Tulap(epsilon, 1), block)
@@ -164,9 +138,3 @@ def test_the_bound_by_affinities_lies_above_what_is_simulated() -> None:
         for row in range(len(design._truths.olds)):
             means = design._simulate(design._truths, row, side, distances, 2000, np.random.default_rng(1))
             assert np.all(means <= bound + 4 * np.sqrt(bound * (1 - bound) / 2000))
-
-
-def test_tiny_betas_need_no_simulation() -> None:
-    curve = BlockDesign(COIN, Tulap(Fraction(1), 1), 9).failures(1e-9, 8000)
-    assert curve.runs == 0
-    assert curve.accuracy(1e-9) is not None

@@ -14,10 +14,8 @@ import pytest
 
 from privatest.changepoint.blocks import (
     LAW_ERROR,
-    MOST_BLOCKS,
     Chart,
     Majority,
-    Mixed,
     SuffixAlarm,
     _moves,
     decay_rate,
@@ -71,10 +69,6 @@ def test_the_threshold_is_the_smallest(blocks: float) -> None:
     assert chart.threshold == 0 or Chart(VOTES, OLD, NEW, chart.threshold - 1).blocks_between_false_alarms < blocks
 
 
-def test_what_cannot_be_computed_is_not_promised() -> None:
-    assert Chart.calibrated(VOTES, OLD, NEW, 2.0 * MOST_BLOCKS) is None
-
-
 def simulate(chart: Chart, change: int, mixed: np.ndarray, runs: int, rng: np.random.Generator) -> np.ndarray:
     """Start of the excursion minus the mixed block, over runs without an alarm before it."""
     errors = []
@@ -107,16 +101,6 @@ def test_index_errors_are_bounded_whenever_the_change_comes(change: int) -> None
             assert share <= bound[min(distance, len(bound) - 1)] + error
             if change == 60:  # W is far from 0 at times, so the right bound, from W = 0, is not tight
                 assert bound[min(distance, len(bound) - 1)] <= 2 * share + error
-
-
-def test_accuracy_is_the_smallest_distance_that_will_do() -> None:
-    chart = Chart(VOTES, OLD, NEW, 20)
-    mixed = [Mixed(0, NEW), Mixed(4, (OLD + NEW) / 2)]
-    loose, tight = (chart.accuracy(beta, 8, mixed) for beta in (0.2, 0.01))
-    assert loose is not None
-    assert tight is not None
-    assert 0 < loose < tight
-    assert chart.accuracy(1e-12, 8, mixed) is None
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 7])
@@ -211,12 +195,6 @@ def all_sequences(law: np.ndarray, blocks: int) -> list[tuple[float, int]]:
         (float(np.prod(law[list(seen)])), largest_suffix_sum(STEPS[list(seen)]))
         for seen in itertools.product(range(4), repeat=blocks)
     ]
-
-
-def test_the_largest_suffix_sum() -> None:
-    assert largest_suffix_sum(np.array([5, -9, 2, -1, 3])) == 4
-    assert largest_suffix_sum(np.array([-1, -2])) == 0
-    assert largest_suffix_sum(np.array([], dtype=np.int64)) == 0
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 5, 7])

@@ -58,46 +58,6 @@ def test_the_level_balances_both_sides() -> None:
     assert 0 < decay < 1e-5
 
 
-@pytest.mark.parametrize(
-    ("law", "epsilon", "level", "stride", "decay", "bounds", "means", "certain"),
-    [
-        (COIN, "1/20", "1/2", 8, 0.014797998565851393, (136, 10.568502381273642), 8.919611549411869, 34.31787878391786),
-        (COIN, "1", "1/2", 1, 0.2046054708796523, (76, 4.8722912038206445), 4.127093159907202, 18.01454630944438),
-        (SKEWED, "1", "31/32", 3, 0.03125, (174, 11.985174729078462), 9.985234005553332, 45.30791470820121),
-        (SKEWED, "3", "503/512", 2, 0.052734375, (153, 10.27413141771722), 8.676318145217492, 39.37246775808065),
-    ],
-)
-def test_designs_and_their_curves_stay_what_they_were(
-    law: ScoreLaw,
-    epsilon: str,
-    level: str,
-    stride: int,
-    decay: float,
-    bounds: tuple[int, float],
-    means: float,
-    certain: float,
-) -> None:
-    """Level and stride are part of a request of a ledger, and the curves are what users were told."""
-    design = DirectDesign.of(law, Fraction(epsilon), 0.1)
-    assert (design.level, design.stride) == (Fraction(level), stride)
-    assert design.decay == pytest.approx(decay, rel=1e-9)
-    found = design.failures(0.1, 1500)
-    assert (len(found.distances), float(found.failures.sum())) == (bounds[0], pytest.approx(bounds[1], rel=1e-6))
-    assert design.rough(0.1, 1500).failures.sum() == pytest.approx(means, rel=1e-6)
-    assert design.failures(0.001, 1500).failures.sum() == pytest.approx(certain, rel=1e-9)
-
-
-@pytest.mark.parametrize("law", [COIN, SKEWED])
-@pytest.mark.parametrize("epsilon", [Fraction(1, 5), Fraction(1), Fraction(5)])
-def test_chernoffs_bound_lies_above_what_is_simulated(law: ScoreLaw, epsilon: Fraction) -> None:
-    design = DirectDesign.of(law, epsilon, 0.1)
-    certain, simulated = design.failures(1e-9, 100), design.failures(0.05, 3000)
-    assert (certain.runs, simulated.runs) == (0, 3000)
-    shared = min(len(certain.distances), len(simulated.distances))
-    assert np.all(simulated.failures[:shared] <= certain.failures[:shared] + 1e-12)
-    assert simulated.accuracy(0.05) is not None
-
-
 def test_the_simulated_curve_agrees_with_the_mechanism_itself() -> None:
     """The curve's means, against the exact law of the index on simulated coins."""
     design = DirectDesign(COIN, Fraction(1), Fraction(1, 2), best_level(COIN, 1.0)[1], 2)
@@ -234,10 +194,3 @@ def test_ten_million_candidates_and_far_values() -> None:
     utilities = np.full(10_000_000, -(1 << 61), dtype=np.int64)
     utilities[7_654_321] = 0
     assert draw_exponential(utilities, Fraction(1, 512), seeded_source(np.random.default_rng(1))) == 7_654_321
-
-
-def test_laws_that_are_the_same_have_a_level_between_them_and_no_decay() -> None:
-    half = np.array([0.5, 0.5])
-    level, decay = best_level(ScoreLaw(np.array([0, 1]), half, half, 1), 1.0)
-    assert level == Fraction(1, 2)
-    assert decay == pytest.approx(0, abs=1e-9)

@@ -58,17 +58,6 @@ def test_a_state_that_is_written_too_late_is_caught() -> None:
     assert kills.run(kills.NEVER, seed=6, broken=True).problems != []
 
 
-def test_files_that_are_rotated_or_replaced_and_old_states_release_nothing_twice_and_lose_no_change() -> None:
-    found = kills.histories(8, seed=5)
-    assert found.problems == []
-    assert found.streams == 8
-
-
-@pytest.mark.parametrize("mistake", kills.BROKEN)
-def test_a_monitor_that_makes_a_mistake_about_its_file_or_state_is_caught(mistake: str) -> None:
-    assert kills.histories(kills.NEVER, seed=6, broken=mistake).problems != []
-
-
 @pytest.mark.parametrize("method", ["cusum", "paper"])
 def test_a_restored_monitor_goes_on_where_it_was(method: str, tmp_path: Path) -> None:
     watch = pair_watch(COINS, rational(1), method, Targets(0.1, 1e4, None))
@@ -250,17 +239,6 @@ def test_a_successor_that_was_written_but_not_named_is_the_state(tmp_path: Path)
         assert pt.Monitor.load(path).seen == 12 * WATCH.block
 
 
-def test_a_first_state_that_was_cut_short_is_none(tmp_path: Path) -> None:
-    path = saved(tmp_path)
-    raw = path.read_bytes()
-    os.unlink(path)
-    Path(f"{path}.next").write_bytes(raw[:-9])
-    assert pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", state=path, **ASKED).seen == 0
-    os.unlink(path)
-    Path(f"{path}.next").write_bytes(raw)
-    assert pt.Monitor.load(path).seen == len(QUIET) // WATCH.block * WATCH.block
-
-
 def test_a_monitor_that_moved_leaves_no_second_life(tmp_path: Path) -> None:
     monitor = Monitor.of(WATCH)
     monitor.save(tmp_path / "a.json")
@@ -268,24 +246,6 @@ def test_a_monitor_that_moved_leaves_no_second_life(tmp_path: Path) -> None:
     with pytest.raises(InvalidDocument, match="saved to another file"):
         pt.Monitor.load(tmp_path / "a.json")
     assert pt.Monitor.load(tmp_path / "b.json").seen == 0
-
-
-def test_simulated_stays_simulated(tmp_path: Path) -> None:
-    monitor = Monitor.of(WATCH, rng=rng())
-    monitor.save(tmp_path / "state.json")
-    assert not pt.Monitor.load(tmp_path / "state.json").private
-
-
-def test_with_an_unknown_alternative_whole_blocks_are_kept(tmp_path: Path) -> None:
-    watch = unknown_watch([0.5, 0.5], 0.4, rational(1), "cusum", Targets(0.1, 1e3, None))
-    monitor = Monitor.of(watch, rng=rng(1))
-    monitor.update_many([0, 1] * watch.block + [1])
-    monitor.save(tmp_path / "state.json")
-    restored = pt.Monitor.load(tmp_path / "state.json")
-    assert restored.trace == monitor.trace
-    assert restored.seen == 2 * watch.block
-    alarm = restored.update_many([1] * 40 * watch.block)
-    assert alarm is not None
 
 
 # one of a kind --------------------------------------------------------------------------------------------------------
@@ -350,24 +310,6 @@ def test_what_holds_an_open_block_cannot_be_copied_or_pickled(name: str) -> None
             way(held)
 
 
-@pytest.mark.parametrize("pair", [("normal(0, 1)", "normal(1, 1)"), ("poisson(3)", "poisson(4)")])
-def test_a_design_holds_no_record_and_can_be_handed_on_at_any_time(pair: tuple[str, str]) -> None:
-    runs = [pt.Monitor(*pair, epsilon=2), pt.Sequential(*pair, epsilon=2)]
-    fresh = [pickle.loads(pickle.dumps(run._stream.watch)) for run in runs]
-    for run, design in zip(runs, fresh, strict=True):
-        for _ in range(run._stream.watch.block):
-            run.update(7)
-        assert design.text == pickle.loads(pickle.dumps(run._stream.watch)).text
-        blocks = run._stream.watch.blocks
-        made_since = set(vars(blocks)) - set(blocks.__getstate__())
-        assert made_since <= {"vote", "most_vote", "_line", "_numbers", "_quick_numbers"}  # of releases at most
-    while runs[1].raised is None:
-        runs[1].update([0] * 100)
-    verdict = pickle.loads(pickle.dumps(runs[1].raised))
-    assert verdict == runs[1].raised
-    assert verdict.design.text == runs[1]._stream.watch.text
-
-
 def forked(work: Callable[[], object]) -> str:
     """What an error said that ``work`` met in a forked process, or ``went on``."""
     read, write = os.pipe()
@@ -429,17 +371,6 @@ def test_an_older_state_in_the_same_place_is_refused_and_the_price_is_named(tmp_
     assert pt.Monitor.load(path).seen == 3 * block
     Path(f"{path}.lock").unlink()  # as the message says, at that price
     path.write_bytes(kept[0])
-    assert pt.Monitor.load(path).seen == 0
-
-
-def test_a_new_monitor_in_an_old_place_is_not_an_older_state(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    monitor = Monitor.of(WATCH)
-    monitor.save(path)
-    monitor.update_many(QUIET)
-    del monitor
-    path.unlink()
-    Monitor.of(WATCH).save(path)
     assert pt.Monitor.load(path).seen == 0
 
 
@@ -508,32 +439,6 @@ def test_a_state_that_was_written_but_not_named_is_followed_after_a_restore_too(
     written = read_text(Path(f"{path}.next").read_bytes(), "it")
     assert len(written["trace"]) == len(monitor.trace) + 1
     assert list(pt.Monitor.load(path)._stream.released) == written["trace"]
-
-
-@pytest.mark.parametrize("step", [-1, 1])
-@pytest.mark.parametrize("key", ["generation", "id"])
-def test_only_the_very_next_state_of_the_same_monitor_is_its_successor(key: str, step: int, tmp_path: Path) -> None:
-    path = saved(tmp_path)
-    content = read_text(path.read_bytes(), "it")
-    other = {**content, "generation": content["generation"] + 1, "trace": [7]}
-    for change, taken in ((0, True), (step, False)):
-        following = {**other, key: other[key] + change if key == "generation" else other[key] + "x" * abs(change)}
-        path.write_text(state_text(json.dumps(content)))
-        Path(f"{path}.next").write_text(state_text(json.dumps(following)))
-        Path(f"{path}.lock").unlink(missing_ok=True)
-        assert (StateFile(path).read()["trace"] == [7]) is taken
-
-
-@pytest.mark.parametrize("key", ["start", "origin"])
-@pytest.mark.parametrize("step", [-1, 1])
-def test_a_state_must_go_on_behind_its_blocks(key: str, step: int, tmp_path: Path) -> None:
-    path = saved(tmp_path)
-    content = read_text(path.read_bytes(), "it")
-    path.write_text(state_text(json.dumps(content)))
-    assert pt.Monitor.load(path).seen == content["start"]
-    path.write_text(state_text(json.dumps({**content, key: content[key] + step})))
-    with pytest.raises(InvalidDocument, match="does not fit its blocks"):
-        pt.Monitor.load(path)
 
 
 # the place ------------------------------------------------------------------------------------------------------------
@@ -619,24 +524,6 @@ def test_killed_between_charge_and_record_it_begins_once(
     assert ledger.spent("clicks") == 1
     begin(ledger, "a", state=path).update_many(QUIET)
     assert ledger.spent("clicks") == 1
-
-
-def test_nothing_is_charged_or_written_when_the_settings_are_bad(ledger: pt.Ledger, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput):
-        begin(ledger, "a", mean_time_between_false_alarms=1e15, state=tmp_path / "state.json")
-    with pytest.raises(BudgetExceeded):
-        begin(ledger, "a", epsilon=3, state=tmp_path / "state.json")
-    assert ledger.spent("clicks") == 0
-    assert not (tmp_path / "state.json").exists()
-
-
-def test_the_lock_is_let_go_with_the_monitor(tmp_path: Path) -> None:
-    file = StateFile(tmp_path / "x.json")
-    other = StateFile(tmp_path / "x.json")
-    with pytest.raises(InvalidInput, match="no longer holds"):
-        file.write("x", 1, "{}")
-    other.write("x", 1, "{}")
-    assert other.read() == {}
 
 
 def rows_of(ledger: pt.Ledger) -> list[int]:
@@ -746,15 +633,6 @@ def test_a_state_goes_on_with_its_own_ledger_only(ledger: pt.Ledger, tmp_path: P
         pt.Monitor.load(tmp_path / "free.json", ledger=ledger)
 
 
-def test_without_a_state_the_ledger_is_asked_once(ledger: pt.Ledger, tmp_path: Path) -> None:
-    """Nothing could be restored; the first save is noted."""
-    monitor = begin(ledger, "a")
-    monitor.update_many(QUIET)
-    assert rows_of(ledger) == []
-    monitor.save(tmp_path / "state.json")
-    assert rows_of(ledger) == [monitor.seen // WATCH.block * WATCH.block]
-
-
 def test_a_state_that_went_on_with_another_ledger_is_refused_before_the_charge(
     ledger: pt.Ledger, tmp_path: Path
 ) -> None:
@@ -795,13 +673,6 @@ def test_threads_take_turns(batch: int | None) -> None:
         sys.setswitchinterval(before)
     assert not failed
     assert monitor.seen == threads * each * (batch or 1)
-
-
-def test_a_child_forked_in_the_turn_of_a_thread_is_refused_and_does_not_wait() -> None:
-    monitor = Monitor.of(WATCH)
-    with monitor._stream._turn:
-        said = forked(lambda: monitor.update(0))
-    assert "save(path)" in said
 
 
 def test_another_monitor_under_the_same_request_is_named(ledger: pt.Ledger) -> None:

@@ -26,7 +26,7 @@ import pytest
 import privatest as pt
 from privatest import engines
 from privatest.engines.sources import placed
-from privatest.engines.units import PlacedRecords, Turns
+from privatest.engines.units import Turns
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
 from privatest.fit.domain import symbols
 from privatest.hypotheses import make_pair
@@ -104,15 +104,6 @@ def test_among_ties_a_person_changes_k_scores_of_their_places(n: int, source: Ca
                 assert (seen - also).total() <= k
 
 
-def test_the_check_of_ties_notices_rows_beyond_k() -> None:
-    who, when = (0, 0, 0), (0, 0, 0)
-    frames = [pd.DataFrame({"x": records, "who": who, "when": when}) for records in ((0, 0, 0), (1, 1, 1))]
-    series = [engines.open_for(NEED[2], frame, column="x", unit="who", order="when").series(SCORE) for frame in frames]
-    uncut = [engines.open_for(engines.Need(1, ordered=True), frame, column="x", order="when") for frame in frames]
-    assert np.abs(np.sort(series[0]) - np.sort(series[1])).sum() == 2
-    assert np.abs(uncut[0].series(SCORE) - uncut[1].series(SCORE)).sum() == 3
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_databases_count_the_same_rows(seed: int) -> None:
     rng, n = np.random.default_rng(seed), 200
@@ -136,18 +127,6 @@ def test_databases_count_the_same_rows(seed: int) -> None:
         assert one.histogram(score.cells) == other.histogram(score.cells)
         if seed % 2 == 0:
             assert one.block_totals(score, 7) == other.block_totals(score, 7)
-
-
-def test_questions_of_a_database_of_persons_are_answered() -> None:
-    rng = np.random.default_rng(2)
-    frame = pd.DataFrame({"x": [0, 1] * 60 + [1] * 120, "who": rng.integers(0, 150, 240), "when": range(240)})
-    words: Any = {"column": "x", "unit": "who", "order": "when", "max_rows_per_unit": 2}
-    for ask in (pt.detect_change, pt.detect_changes):
-        made = [
-            ask(source, P, Q, epsilon=8, rng=np.random.default_rng(1), **words)
-            for source in (frame, in_database(frame))
-        ]
-        assert made[0].to_dict() == made[1].to_dict()
 
 
 def releases_log_ratio(each: Fraction, block: int, k: int, n: int, cut: Callable[..., Row] = reached) -> float:
@@ -264,18 +243,6 @@ def test_a_stream_of_persons_consumes_turns_up_to_the_alarm_only() -> None:
     taken = made._stream.turns
     assert taken is not None
     assert sorted(taken._taken) == list(range(alarm.seen))
-
-
-def test_rows_beyond_k_change_nothing_but_their_own_scores() -> None:
-    """A person with a thousand rows is worth one record: the answer's law is that of the stream without them."""
-    frame = pd.DataFrame({"x": [0] * 300 + [1] * 300, "who": list(range(300)) + [-1] * 300})
-    found = [
-        pt.detect_change(frame, P, Q, epsilon=3, column="x", unit="who", rng=np.random.default_rng(seed)).index
-        for seed in range(3)
-    ]
-    neutral = [0] * 300 + [1] + [None] * 299
-    other = [pt.detect_change(neutral, P, Q, epsilon=3, rng=np.random.default_rng(seed)).index for seed in range(3)]
-    assert found == other
 
 
 class TestRefusals:
@@ -432,15 +399,6 @@ class TestStates:
         assert len(one) == len(two) == 16  # the first row of anna's counted
         assert one != two
 
-    def test_a_monitor_goes_on_with_the_persons_it_knew(self, quick: Path) -> None:
-        made = self.fresh(quick / "state")
-        made.update([0] * made.block, unit=list(range(made.block)))
-        del made
-        again = self.fresh(quick / "state")
-        assert again.seen == again.block
-        assert again._stream.turns is not None
-        assert [again._stream.turns.admit(who) is None for who in (0, "0", 0.0, -1)] == [True, True, True, False]
-
     def test_a_saved_one_knows_those_of_before_and_moves(self, quick: Path) -> None:
         made = Monitor.of(loud(2, 1))
         made.update([0, 0, 0], unit=["a", "b", "c"])  # c's block is not full
@@ -511,44 +469,12 @@ class TestStates:
         assert kills.run(kills.NEVER, seed=5, persons=True, broken=True).problems != []
 
 
-def test_the_promises_of_persons_are_those_of_their_share_of_epsilon() -> None:
-    both = pt.design_change(P, Q, epsilon=2, max_rows_per_unit=2), pt.design_change(P, Q, epsilon=1)
-    assert both[0].accuracy == both[1].accuracy
-    assert (both[0].price, both[0].epsilon, both[0].need.rows) == (2, 2.0, 2)
-    assert pt.ChangePlan.from_json(both[0].to_json()) == both[0]
-    assert "max_rows_per_unit" not in both[1].to_dict()
-    watches = pt.Monitor(P, Q, epsilon=2, max_rows_per_unit=2), pt.Monitor(P, Q, epsilon=1)
-    assert watches[0].expected_delay == watches[1].expected_delay
-    assert (watches[0].epsilon, watches[1].epsilon) == (2.0, 1.0)
-
-
-def test_a_placed_record_promises_its_rows() -> None:
-    frame = pd.DataFrame({"x": [0, 1], "who": [1, 1]})
-    records = engines.open_for(NEED[2], frame, column="x", unit="who")
-    assert isinstance(records, PlacedRecords)
-    assert records.promise == engines.Promise(2, "fixed")
-    assert (records.count(), records.total(SCORE), sum(records.histogram(SCORE.cells))) == (2, 1, 2)
-
-
 def in_postgres(frame: pd.DataFrame) -> str:
     return warehouses.new_table("x bigint, who bigint, moment bigint", *frame.itertuples(index=False, name=None))
 
 
 class TestAddresses:
     """What other sources are shown to do, on a PostgreSQL server and in a DuckDB file."""
-
-    def test_among_ties_a_person_changes_k_scores(self) -> None:
-        for who, moment in itertools.product(owners(2), ((0, 0), (1, 0))):
-            found: dict[int, dict[tuple[int, ...], Counter[Any]]] = {1: {}, 2: {}}
-            for records in itertools.product((0, 1), repeat=2):
-                table = in_postgres(pd.DataFrame({"x": records, "who": who, "moment": moment}))
-                for k, seen in found.items():
-                    opened = engines.open_for(NEED[k], table, column="x", unit="who", order="moment")
-                    seen[records] = Counter(zip(sorted(moment), opened.series(SCORE).tolist(), strict=True))
-            for k, seen in found.items():
-                for one, other in itertools.combinations(seen, 2):
-                    if len({who[i] for i in range(2) if one[i] != other[i]}) == 1:
-                        assert (seen[one] - seen[other]).total() <= k
 
     @pytest.mark.parametrize(("k", "kind"), [(1, "postgres"), (3, "postgres"), (3, "duckdb")])
     def test_change_points_are_those_of_a_frame(self, k: int, kind: str, tmp_path: Path) -> None:

@@ -72,14 +72,6 @@ def test_quick_totals_are_the_totals_of_arrays(name: str) -> None:
     assert quick > 0 or name == "half line"  # there arrays do it
 
 
-@pytest.mark.parametrize("record", ODD, ids=repr)
-def test_what_makes_no_sense_is_left_to_the_arrays_or_scored_alike(record: Any) -> None:
-    for name in ("normal", "coins", "labels", "counts"):
-        blocks = blocks_of(name)
-        total = blocks.quick_totals()([record], 1)
-        assert total is None or total == [2 * int(blocks.values_of([record])[0])], name
-
-
 class Loud:
     """A record whose arithmetic fails, and says what it holds."""
 

@@ -113,14 +113,6 @@ def test_problem_files_that_are_none(run: Run, tmp_path: Path, content: str, nam
     assert (found.code, found.refused) == (2, True), found
 
 
-@pytest.mark.parametrize("content", FILES)
-def test_designs_that_are_none(run: Run, tmp_path: Path, content: str) -> None:
-    where = tmp_path / "design.json"
-    where.write_bytes(FILES[content])
-    found = run("test", "-", "--design", str(where), stdin=LINES)
-    assert (found.code, found.refused) == (2, True), found
-
-
 @pytest.fixture
 def nobody() -> Iterator[None]:
     """A user who may touch nothing of ours, also where the tests run as the superuser."""
@@ -140,13 +132,6 @@ def test_files_one_may_not_touch(run: Run, tmp_path_factory: pytest.TempPathFact
     for words in (("plan", "--problem"), ("plan", *PAIR, "--save"), ("monitor", *PAIR), ("test", *PAIR)):
         found = run(*words, str(closed))
         assert (found.code, found.refused) == (2, True), found
-
-
-def test_a_suggestion_where_there_is_one(run: Run, tmp_path: Path) -> None:
-    where = tmp_path / "problem.toml"
-    where.write_text("epsilom = 1")
-    assert "Did you mean 'epsilon'?" in run("plan", "--problem", str(where)).err
-    assert "normal" in run("plan", *PAIR, "--null", "nromal(0,1)").err
 
 
 SAID = {

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +10,8 @@ import pytest
 
 import privatest as pt
 from privatest import report
-from privatest.cli import options, output
-from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
+from privatest.cli import output
+from tests.cli.conftest import Run
 
 LAWS = ("--null", "bernoulli(0.3)", "--alternative", "bernoulli(0.7)", "--epsilon", "1")
 
@@ -87,16 +85,6 @@ def test_a_ledger_that_is_not_there_yet_is_kept_free(place: Path, run: Run) -> N
     assert sorted(path.name for path in place.glob("*.db*")) == ["ledger.db"]
 
 
-def test_a_folder_is_not_looked_through_where_nothing_is_written(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    walked: list[str] = []
-    walk = os.walk
-    monkeypatch.setattr(os, "walk", lambda top, *more, **words: walked.append(str(top)) or walk(top, *more, **words))
-    options.check_target((str(place),), save=None, report=None)
-    assert walked == []
-    options.check_target((str(place),), save="new.toml", report=None)
-    assert walked == [str(place)]
-
-
 def test_files_that_are_not_ours_need_force(place: Path, run: Run) -> None:
     precious = place / "thesis.html"
     for option in ("--save", "--report", "--save-design"):
@@ -144,35 +132,6 @@ class TestPipes:
         assert run("monitor", pipe, "--null", "bernoulli(0.3)", "--alternative", "nonsense", "--epsilon", "1").refused
 
 
-@pytest.mark.skipif(os.name != "posix", reason="named pipes")
-def test_a_monitor_reads_a_pipe_to_its_end(place: Path) -> None:
-    os.mkfifo(place / "pipe")
-    words = [*PROGRAM, "monitor", "pipe", "--json", *LAWS]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, env=ENVIRONMENT, text=True) as process:
-        with open(place / "pipe", "w") as end:
-            end.write("0\n" * 10)
-            end.flush()
-            end.write("1\n" * 3)
-        out, _ = process.communicate()
-    assert (process.returncode, '"seen": 13' in out) == (0, True)
-
-
-@pytest.mark.parametrize("words", [("test", "-"), ("detect", "-"), ("monitor",), ("monitor", "-")], ids=" ".join)
-@pytest.mark.parametrize("closed", [None, "object"])
-def test_a_closed_standard_input_is_said(
-    words: tuple[str, ...], closed: str | None, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    from privatest import cli
-
-    gone = None
-    if closed is not None:
-        gone = open(place / "lines.txt")  # noqa: SIM115 - closed on purpose
-        gone.close()
-    monkeypatch.setattr(sys, "stdin", gone)
-    assert cli.main([*words, *LAWS]) == 2
-    assert "Standard input is closed" in capsys.readouterr().err
-
-
 @pytest.mark.skipif(os.name != "posix", reason="devices")
 def test_devices_and_pipes_are_never_replaced(place: Path, run: Run) -> None:
     """A report or a state takes the place of what is there: that of a device would be gone for everybody."""
@@ -212,32 +171,3 @@ def test_a_problem_file_may_take_a_change_for_granted_and_the_command_line_wins(
     problem.write_text(problem.read_text().replace("assume_change = true", "false_alarm = 0.01"))
     assert 0 < run(*words, stdin=lines).document["false_alarm"] <= 0.01
     assert run(*words, "--assume-change", stdin=lines).document["false_alarm"] is None
-
-
-@pytest.mark.parametrize("value", ['"yes"', "1", "0.5"])
-def test_a_switch_in_a_problem_file_is_true_or_false(run: Run, tmp_path: Path, value: str) -> None:
-    (tmp_path / "p.toml").write_text(f"assume_change = {value}\n")
-    found = run("detect", "-", *LAWS, "--problem", tmp_path / "p.toml")
-    assert found.refused
-    assert "assume_change=" in found.err
-    assert "must be true or false" in found.err
-    (tmp_path / "p.toml").write_text("beta = true\n")
-    assert "beta=True" in run("detect", "-", *LAWS, "--problem", tmp_path / "p.toml").err
-
-
-def test_a_public_order_names_the_year(run: Run, tmp_path: Path) -> None:
-    rows = [f"{1600 + i},{int(i >= 200)}\n" for i in range(400)]
-    (tmp_path / "rows.csv").write_text("year,x\n" + "".join(reversed(rows)))
-    words = ("detect", tmp_path / "rows.csv", *LAWS[:4], "--epsilon", "30", "--column", "x")
-    named = run(*words, "--order", "year", "--public-order", "--json", "--report", tmp_path / "r.html")
-    assert named.document["order_value"] == 1600 + named.document["index"]
-    page = (tmp_path / "r.html").read_text()
-    assert str(named.document["order_value"]) in page
-    assert "--order year --public-order" in page
-    assert "public_order=True" in page
-    assert "declared public" in page
-    hidden = run(*words, "--order", "year")
-    assert "order value" not in hidden.out
-    refused = run(*words, "--public-order")
-    assert (refused.code, refused.refused) == (2, True)
-    assert "--public-order was given without --order" in refused.err

@@ -9,18 +9,12 @@ from pathlib import Path
 
 import pytest
 
-import privatest as pt
 from privatest import questions
 from privatest.cli import output
-from privatest.cli.output import facts, show_table, spoken
+from privatest.cli.output import spoken
 from tests.cli.conftest import Run
 
 PAIR = ("--null", "bernoulli(0.3)", "--alternative", "bernoulli(0.7)", "--epsilon", "1")
-
-
-def test_the_version_is_an_option(run: Run) -> None:
-    code, out, err = run("--version")
-    assert (code, out.strip(), err) == (0, f"privatest {pt.__version__}", "")
 
 
 def test_a_file_that_is_missing_is_said_to_be(run: Run) -> None:
@@ -117,34 +111,3 @@ def test_no_first_record_decides_whether_a_stream_is_read(run: Run, tmp_path: Pa
 def narrow(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     monkeypatch.setattr(output, "_columns", lambda: columns)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-
-
-def test_numbers_do_not_break_at_42_columns(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    narrow(monkeypatch, 42)
-    rows = [("tight, the paper's own clamp", "1,234,567", "12.3456", "1.23456", "yes", "as the paper defines it")]
-    show_table("Records", ("test", "records", "/ bound", "/ best", "private", "note"), rows, left=("test", "note"))
-    facts("Plan", [("alpha", "< 1e-300", "type I error: alternative under P; exact"), ("n", "123,456,789", "records")])
-    printed = re.sub("\x1b\\[[0-9;]*m", "", capsys.readouterr().out)  # without the codes of a terminal
-    assert all(len(line) <= 42 for line in printed.splitlines())
-    for number in ("1,234,567", "12.3456", "1.23456", "< 1e-300", "123,456,789"):
-        assert number in printed
-
-
-@pytest.mark.parametrize("columns", [40, 42, 59])
-def test_a_table_that_is_too_wide_stands_row_by_row(
-    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    narrow(monkeypatch, columns)
-    curve = [("10", "0.1533", "0.1533", "0.6934"), ("10,000", "3.556e-05", "3.556e-05", "0.9999")]
-    show_table("Error rates", ("n", "alpha", "beta", "advantage"), curve, left=())
-    history = [("1", "2026-11-17 16:13", "grant", "clinic", "", "0.123456789"), ("2", "", "charge", "clinic", "q", "1")]
-    show_table(
-        "History", ("row", "time", "what", "dataset", "request", "epsilon"), history, left=("dataset", "request")
-    )
-    output.say("No private test needs fewer than 123,456 records; the best possible is not known.")
-    printed = re.sub("\x1b\\[[0-9;]*m", "", capsys.readouterr().out)
-    assert all(len(line) <= columns for line in printed.splitlines())
-    for whole in ("10,000", "3.556e-05", "advantage", "2026-11-17 16:13", "0.123456789", "charge", "123,456"):
-        assert whole in printed

@@ -27,25 +27,6 @@ def test_plan_prints_what_the_functions_say(run: Run) -> None:
     assert found == json.loads(json.dumps(pt.plan(*LAWS, epsilon=1).to_dict()))
 
 
-def test_plan_for_two_error_rates(run: Run) -> None:
-    found = run("plan", *PAIR, "--alpha", "0.05", "--beta", "0.1", "--json").document
-    assert found["goal"] == {"alpha": 0.05, "beta": 0.1}
-    assert found["alpha"] <= 0.05
-    assert found["beta"] <= 0.1
-    assert found["lower_bound"] == pt.lower_bound(*LAWS, epsilon=1, alpha=0.05, beta=0.1)
-    assert found["lower_bound"] <= found["n"]
-    assert found["nonprivate"] == pt.sample_size(*LAWS, epsilon=1, alpha=0.05, beta=0.1, test="llr") <= found["n"]
-
-
-def test_plan_with_n_says_what_n_records_can_do(run: Run) -> None:
-    found = run("plan", *PAIR, "--n", "40", "--json").document
-    best = pt.optimum(*LAWS, epsilon=1, n=40)
-    assert (found["n"], found["lower_bound"], found["goal"]) == (40, None, None)
-    assert found["advantage"] <= found["best_advantage"] + 1e-12
-    assert found["best_advantage"] == pytest.approx(best.bound, abs=1e-9)
-    assert found["best_advantage"] < found["nonprivate_advantage"]
-
-
 def test_a_plan_for_add_remove_neighbours_is_bounded_by_what_replacement_allows() -> None:
     """The bound at 2 epsilon, not at epsilon: one record replaced is one removed and one added."""
     found = pt.plan(*LAWS, epsilon=0.5, neighbours="add-remove")
@@ -92,7 +73,7 @@ def test_laws_as_tables_and_lists(run: Run, tmp_path: Path) -> None:
 def test_a_saved_design_runs(run: Run, tmp_path: Path) -> None:
     where = tmp_path / "design.json"
     run("plan", *PAIR, "--n", "50", "--save-design", where)
-    assert pt.PrivateTest.from_json(where.read_text()) == pt.design(*LAWS, epsilon=1, n=50)
+    assert pt.results.PrivateTest.from_json(where.read_text()) == pt.design(*LAWS, epsilon=1, n=50)
     found = run("test", "-", "--design", where, "--json", stdin=b"1\n0\n" * 25)
     assert found.document["n"] == 50
     assert run("test", "-", "--design", where, "--epsilon", "2", stdin=b"1\n0\n" * 25).refused
@@ -117,49 +98,3 @@ def test_an_estimate_without_data_is_a_plan(run: Run) -> None:
     printed = run("estimate", *RATE, "--n", "40", "--at", "0.3")
     assert f"{found['expected_width']:.6g}" in printed.out
     assert max(map(len, printed.out.splitlines())) <= 80
-
-
-def test_a_width_says_how_many_records_it_needs(run: Run) -> None:
-    found = run("estimate", *RATE, "--width", "0.6", "--at", "0.3", "--json").document
-    assert found["n"] == pt.design_estimate("bernoulli(?)", epsilon=2, n=9).sample_size(width=0.6, at=0.3)
-    assert found["expected_width"] <= 0.6
-
-
-@pytest.fixture
-def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Power by a formula, and a number of records of our own: the real ones are slow, and tested elsewhere."""
-    monkeypatch.setattr(pt.GroupsDesign, "power", lambda self, rates: (rates[1] - rates[0]) * self.n[0] / 1000)
-    monkeypatch.setattr(
-        pt.GroupsDesign, "sample_size", lambda _, *, rate, lift, beta=0.2: int(1000 * (1 - beta) * lift * rate)
-    )
-
-
-@pytest.mark.usefixtures("coarse")
-def test_groups_without_data_are_a_plan(run: Run) -> None:
-    words = ("groups", "--epsilon", "2", "--rate", "0.25", "--lift", "0.5")
-    found = run(*words, "--n", "40, 60", "--alternative", "greater", "--above", "3", "--json").document
-    assert (found["n"], found["power"], found["alternative"]) == ([40, 60], 0.02, "greater")
-    assert "3" in found["outcome"]
-    assert run(*words, "--json").document["n"] == [100, 100]
-    assert run(*words, "--beta", "0.6", "--json").document["n"] == [50, 50]
-    printed = run(*words)
-    assert max(map(len, printed.out.splitlines())) <= 80
-    assert "how likely the difference is found" in printed.out
-
-
-def test_a_plan_of_an_estimate_is_saved_and_reported(run: Run, tmp_path: Path) -> None:
-    problem, page = tmp_path / "problem.toml", tmp_path / "plan.html"
-    words = ("estimate", *RATE, "--between", "0", "0.5", "--n", "30", "--confidence", "0.9", "--json")
-    first = run(*words, "--save", problem, "--report", page)
-    assert run("estimate", "--problem", problem, "--json").document == first.document
-    text = page.read_text()
-    assert "No data have been looked at" in text
-    assert "--between 0.0 0.5" in text
-
-
-def test_a_plan_under_another_notion(run: Run) -> None:
-    found = run("plan", *PAIR[:4], "--privacy", "gdp(1)", "--json").document
-    assert found["privacy"] == "gdp(1)"
-    assert found["n"] == found["lower_bound"] == 27
-    assert "both given" in run("plan", *PAIR, "--privacy", "gdp(1)").err
-    assert "is no notion of privacy" in run("plan", *PAIR[:4], "--privacy", "gpd(1)").err

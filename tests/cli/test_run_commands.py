@@ -19,10 +19,9 @@ from typing import Any
 import pytest
 
 import privatest as pt
-from privatest import Ledger, count_records, engines
-from privatest.cli.commands import arriving
+from privatest import Ledger, engines
+from privatest.data import count_records
 from privatest.errors import InvalidData
-from privatest.followed import LONGEST_LINE, NO_TEXT
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 from tests.cli.test_commands import until
 from tests.ready import command_line
@@ -72,19 +71,6 @@ def test_a_verdict_is_one_line_of_json(run: Run, tmp_path: Path) -> None:
     assert run("sequential", *EITHER, "--report", str(page), stdin=NEW).refused
 
 
-def test_a_sequential_test_goes_on_from_its_state(run: Run, tmp_path: Path) -> None:
-    lines, state = tmp_path / "lines.txt", str(tmp_path / "state.json")
-    lines.write_bytes(b"0\n" * 5)
-    words = ("--alpha", "1e-7", "--beta", "1e-7")
-    assert printed(run("sequential", str(lines), *EITHER, *words, "--state", state, "--json").out)[-1]["seen"] == 5
-    with lines.open("ab") as file:
-        file.write(b"0\n" * 300)
-    (verdict,) = printed(run("sequential", str(lines), "--state", state).out)
-    assert verdict["decision"] == "null"
-    assert printed(run("sequential", str(lines), "--state", state).out) == [verdict], "a verdict is never forgotten"
-    assert run("monitor", str(lines), "--state", state).refused
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -121,14 +107,6 @@ def test_broken_lines_are_records_like_any_other(run: Run) -> None:
     found = run("monitor", *PAIR, "--json", stdin=b"".join(line + b"\n" + OLD[:40] for line in broken))
     (last,) = printed(found.out)
     assert (found.code, found.err, last["seen"]) == (0, "", 12 * 21)
-
-
-def test_going_on_after_an_alarm(run: Run) -> None:
-    found = run("monitor", *PAIR, "--go-on", "--json", stdin=OLD + NEW)
-    *alarms, last = printed(found.out)
-    assert len(alarms) > 2
-    assert last["seen"] == 400
-    assert [alarm["seen"] for alarm in alarms] == sorted({alarm["seen"] for alarm in alarms})
 
 
 def test_a_state_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
@@ -187,38 +165,6 @@ def test_a_rewritten_file_is_not_released_twice(run: Run, tmp_path: Path) -> Non
     assert run("monitor", lines, "--state", state).code == 2
 
 
-def test_a_new_file_is_a_file(run: Run) -> None:
-    assert run("monitor", *PAIR, "--new-file", stdin=OLD).refused
-
-
-def test_a_state_of_no_file_or_of_another_one_needs_a_word(run: Run, tmp_path: Path) -> None:
-    state, lines = tmp_path / "state.json", tmp_path / "values.txt"
-    lines.write_bytes(OLD + OLD)
-    run("monitor", *PAIR, "--state", state, stdin=OLD)
-    found = run("monitor", lines, "--state", state)
-    assert (found.code, "may be another file than was read, after 200 records" in found.err) == (2, True)
-    assert printed(run("monitor", lines, "--state", state, "--new-file", "--json").out)[-1]["seen"] == 600
-
-
-def test_a_budget_in_another_notion_is_granted_and_shown(run: Run, tmp_path: Path) -> None:
-    ledger = tmp_path / "ledger.db"
-    where = ("--ledger", ledger, "--dataset", "claims")
-    assert "must be one of" in run("ledger", "grant", *where, "--privacy", "much").err
-    assert "both given" in run("ledger", "grant", *where, "--privacy", "zcdp(1)", "--epsilon", "1").err
-    assert not ledger.exists()
-    assert "zcdp(0.5)" in run("ledger", "grant", *where, "--privacy", "zcdp(0.5)").out
-    with Ledger(ledger) as book:
-        for number in range(4):
-            book.perform(dataset="claims", request=f"q{number}", epsilon=0.2, design="d", draw=dict)
-    (line,) = run("ledger", "show", *where, "--json").document["datasets"]
-    assert (line["granted"], line["spent"], line["left"]) == ("zcdp(0.5)", "zcdp(0.08)", "zcdp(0.42)")
-    assert (line["added up"], line["saved"]) == ("zcdp(0.32)", "75%")
-    shown = run("ledger", "show", *where)
-    assert "75%" in shown.out
-    assert "Added up: what the same requests would come to" in shown.out
-    assert run("ledger", "verify", "--ledger", ledger).code == 0
-
-
 def test_a_grant_says_whom_it_protects(run: Run, tmp_path: Path) -> None:
     ledger, table = tmp_path / "ledger.db", tmp_path / "visits.csv"
     table.write_text("x,who\n" + "".join(f"{i % 2},{i}\n" for i in range(20)))
@@ -260,23 +206,6 @@ def test_a_charged_monitor_goes_on_with_its_ledger(run: Run, tmp_path: Path) -> 
     assert run("ledger", "verify", "--ledger", ledger).code == 0
 
 
-def test_standard_input_goes_on_or_starts_anew(run: Run, tmp_path: Path) -> None:
-    for words, seen in ((("--from-start",), 200), ((), 400)):
-        state = tmp_path / f"state{seen}.json"
-        run("monitor", *PAIR, "--state", state, stdin=OLD)
-        found = run("monitor", *PAIR, "--state", state, "--json", *words, stdin=OLD)
-        assert printed(found.out)[-1]["seen"] == seen
-
-
-@pytest.mark.parametrize("content", [b"", b"{}", bytes(range(256)), b'{"format": "privatest/monitor/999"}'])
-def test_a_state_that_is_none_is_refused_and_left_alone(run: Run, tmp_path: Path, content: bytes) -> None:
-    state = tmp_path / "state.json"
-    state.write_bytes(content)
-    for words in (PAIR, ()):
-        found = run("monitor", *words, "--state", state, stdin=OLD)
-        assert (found.code, found.refused, state.read_bytes()) == (2, True, content)
-
-
 def test_a_monitor_is_charged_once(run: Run, tmp_path: Path) -> None:
     ledger, state = tmp_path / "ledger.db", tmp_path / "state.json"
     run("ledger", "grant", "--ledger", ledger, "--dataset", "claims", "--epsilon", "3")
@@ -309,20 +238,6 @@ def test_following_a_file_that_grows_and_is_replaced(tmp_path: Path, run: Run) -
     assert b"was replaced, after 100 records" in err
     alarm, last = printed(run("monitor", lines, "--state", state, "--new-file", "--json").out)
     assert 100 < alarm["seen"] <= last["seen"] < 200
-
-
-def test_kill_and_resume_prints_the_alarm_that_was_lost(tmp_path: Path, run: Run) -> None:
-    """Killed before the reader saw anything, and again: the state has it."""
-    lines, state = tmp_path / "values.txt", tmp_path / "state.json"
-    lines.write_bytes(OLD)
-    words = [*PROGRAM, "monitor", str(lines), "--follow", *PAIR, "--state", str(state)]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, env=ENVIRONMENT) as process:
-        until(lambda: state.exists() or process.poll() is not None)
-        with lines.open("ab") as file:
-            file.write(NEW)
-        process.wait(600)  # it ends with the alarm, which nobody has read
-    (alarm,) = printed(run("monitor", lines, "--state", state).out)
-    assert 200 < alarm["seen"] < 300
 
 
 def test_a_killed_monitor_goes_on(tmp_path: Path, run: Run) -> None:
@@ -358,14 +273,6 @@ def test_every_entrance_reads_a_field_alike(tmp_path: Path, run: Run, monkeypatc
         assert seen == 2 * [engines.total(score, file)], field
 
 
-def test_lines_without_end_take_bounded_memory(tmp_path: Path) -> None:
-    where = tmp_path / "long.txt"
-    where.write_bytes(b"1" * (3 * LONGEST_LINE) + b"\n1\n")
-    records = [line for batch in arriving(str(where)) for line in batch]
-    assert (records[0][:1], records[1:]) == (NO_TEXT, [b"1"])
-    assert len(records[0]) < 2 * LONGEST_LINE
-
-
 LAWS = ("--null", "bernoulli(0.2)", "--alternative", "bernoulli(0.8)", "--epsilon", "0.5")
 QUESTIONS: dict[str, tuple[str, ...]] = {
     "test": (*LAWS, "--n", "400"),
@@ -391,42 +298,6 @@ def paying(run: Run, files: Path) -> tuple[str, ...]:
 def spent(files: Path) -> float:
     with Ledger(files / "ledger.db") as ledger:
         return float(ledger.spent("d"))
-
-
-@pytest.mark.parametrize("kind", QUESTIONS)
-def test_an_answer_that_is_not_new_says_so_everywhere(
-    kind: str, run: Run, files: Path, paying: tuple[str, ...]
-) -> None:
-    words, page = (*QUESTIONS[kind], *paying, "--request", "r"), files / "report.html"
-    first = run(kind, files / "a.csv", *words, "--report", page)
-    assert first.code == 0
-    fresh = page.read_text()
-    assert NOT_NEW not in first.out + fresh
-    again = run(kind, files / "b.csv", *words, "--report", page)
-    told = "".join(again.out.split())  # a path may be longer than a line
-    assert re.search(r"notnew:recordedon20\d\d-\d\d-\d\d[\d:]{8}UTCasrequest'r'ofdataset'd',for'\S*a\.csv'", told)
-    assert f"nothingcharged,thedatagivennow('{files / 'b.csv'}')werenotread" in told
-    replayed = page.read_text()
-    assert NOT_NEW in replayed
-    assert NOT_READ in replayed
-    assert "Under another name it is drawn with new noise" in fresh
-    assert "Asked again, a result" not in fresh + replayed
-    (pin,) = {line for line in (first.out + again.out).splitlines() if re.fullmatch(r"3:[0-9a-f]{64}", line)}
-    for text in (fresh, replayed):
-        assert f'<pre class="line">{pin}</pre>' in text
-    assert run("ledger", "verify", "--ledger", files / "ledger.db", "--since", pin).code == 0
-    assert spent(files) == 0.5
-
-
-def test_the_fingerprint_is_one_line_at_any_width(
-    run: Run, files: Path, paying: tuple[str, ...], monkeypatch: Any
-) -> None:
-    run("test", files / "a.csv", *QUESTIONS["test"], *paying, "--request", "r")
-    for columns in ("20", "80", "300"):
-        monkeypatch.setenv("COLUMNS", columns)
-        for command in ("show", "verify"):
-            found = run("ledger", command, "--ledger", files / "ledger.db")
-            assert re.search(r"^3:[0-9a-f]{64}$", found.out, re.MULTILINE)
 
 
 def test_verify_says_what_it_cannot_see_and_since_sees_it(run: Run, files: Path, paying: tuple[str, ...]) -> None:
@@ -466,16 +337,6 @@ def test_a_full_device_after_the_charge_is_4_and_the_answer_can_be_had_again(
     assert spent(files) == 0.5
 
 
-def test_a_full_device_without_a_ledger_says_that_the_answer_is_lost(files: Path) -> None:
-    words = ("test", str(files / "a.csv"), *QUESTIONS["test"], "--column", "x")
-    with open("/dev/full", "wb") as full:
-        found = subprocess.run(
-            [*command_line(), *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, env=ENVIRONMENT
-        )
-    assert found.returncode == 4
-    assert "asking again spends epsilon again" in found.stderr
-
-
 def stop(*_: Any, **__: Any) -> None:
     raise KeyboardInterrupt
 
@@ -490,7 +351,7 @@ def test_what_fails_after_the_draw_is_4_and_before_it_is_2(
     assert spent(files) == 0
     for failing, code in ((lambda *_, **__: 1 / 0, 4), (stop, 130)):
         with monkeypatch.context() as broken:
-            broken.setattr("privatest.PrivateTest.release", failing)
+            broken.setattr("privatest.results.PrivateTest.release", failing)
             found = run(*words)
         assert found.code == code
         assert "stays charged for request 'r'. The same request again completes it, without a new charge." in found.err
@@ -500,51 +361,6 @@ def test_what_fails_after_the_draw_is_4_and_before_it_is_2(
     assert (missing.code, spent(files)) == (2, 0.5)
     assert run(*words).code == 0
     assert spent(files) == 0.5
-
-
-def test_a_report_that_cannot_be_written_after_the_charge_is_4(
-    run: Run, files: Path, paying: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from privatest import report
-    from privatest.errors import InvalidInput
-
-    def refuse(*_: Any, **__: Any) -> None:
-        raise InvalidInput("the disk is full")
-
-    monkeypatch.setattr(report, "write", refuse)
-    found = run("fit", files / "a.csv", *QUESTIONS["fit"], *paying, "--request", "r", "--report", files / "page.html")
-    assert found.code == 4
-    assert "the disk is full" in found.err
-    assert "without a new charge" in found.err
-
-
-def test_a_monitor_that_fails_after_the_charge_says_how_to_go_on(
-    run: Run, files: Path, paying: tuple[str, ...]
-) -> None:
-    lines = files / "values.txt"
-    lines.write_text("0\n" * 50 + "1\n" * 400)
-    words = [
-        "monitor",
-        str(lines),
-        *LAWS[:4],
-        "--epsilon",
-        "1",
-        *paying[2:],
-        "--request",
-        "m",
-        "--state",
-        str(files / "s.json"),
-    ]
-    with open("/dev/full", "wb") as full:
-        found = subprocess.run(
-            [*command_line(), *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, env=ENVIRONMENT
-        )
-    assert found.returncode == 4
-    assert "is charged, its monitor kept: the same command goes on from" in found.stderr
-    again = run(*words)
-    assert again.code == 0
-    assert again.document["seen"] > 0
-    assert spent(files) == 1
 
 
 def test_a_grant_names_its_files(run: Run, files: Path, paying: tuple[str, ...]) -> None:
@@ -603,17 +419,6 @@ def test_a_locked_ledger_is_waited_for_as_long_as_asked(run: Run, files: Path, p
     assert spent(files) == 0
 
 
-@pytest.mark.parametrize("before", [" ", "jdbc:", "from "])
-@pytest.mark.parametrize(
-    "address", ["postgresql://ann:s3/cret@127.0.0.1:9/d::t", "postgresql://127.0.0.1:9/d?password=s3cret"]
-)
-def test_no_password_is_saved_of_what_is_not_quite_an_address(before: str, address: str, run: Run, files: Path) -> None:
-    found = run("test", before + address, *QUESTIONS["test"], "--save", files / "problem.toml")
-    assert found.code == 2
-    for shown in ((files / "problem.toml").read_text(), found.out, found.err):
-        assert "cret" not in shown
-
-
 LOOKED = ("--null", "normal(0,1)", "--alternative", "normal(1,1)", "--column", "x")
 
 
@@ -639,11 +444,6 @@ def test_check_looks_and_says_that_it_is_not_private(run: Run, comma: str, tmp_p
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("option", ["--ledger", "--report", "--dataset", "--request", "--save"])
-def test_check_has_no_option_that_writes(run: Run, comma: str, option: str) -> None:
-    assert run("check", comma, *LOOKED, option, "somewhere").refused
-
-
 def test_the_share_of_odd_records_is_told_and_charged(run: Run, comma: str, tmp_path: Path) -> None:
     ledger = str(tmp_path / "ledger.db")
     assert run("ledger", "grant", "--ledger", ledger, "--dataset", "d", "--epsilon", "3").code == 0
@@ -658,45 +458,6 @@ def test_the_share_of_odd_records_is_told_and_charged(run: Run, comma: str, tmp_
     assert run("ledger", "show", "--ledger", ledger, "--json").document["datasets"][0]["left"] == 1
     for bad in ("0", "-1", "nan", "x"):
         assert run(*words[:-2], bad, *paying[:-1], "s").refused
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("estimate", "--family", "bernoulli(?)"),
-        ("groups", "--group", "arm"),
-        ("fit", "--null", "bernoulli(0.5)", "--distance", "0.3"),
-        ("detect", "--null", "bernoulli(0.2)", "--alternative", "bernoulli(0.8)"),
-        ("changes", "--null", "bernoulli(0.2)", "--alternative", "bernoulli(0.8)"),
-    ],
-    ids=lambda words: words[0],
-)
-def test_every_command_on_data_tells_the_share(words: tuple[str, ...], run: Run, tmp_path: Path) -> None:
-    rows = [f"{('Yes', '1', '0', '1')[i % 4]},{'ab'[i % 2]}" for i in range(400)]
-    (tmp_path / "a.csv").write_text("x,arm\n" + "\n".join(rows) + "\n")
-    asked = (words[0], tmp_path / "a.csv", *words[1:], "--column", "x", "--epsilon", "1", "--odd-epsilon", "20")
-    report = tmp_path / "report.html"
-    found = run(*asked, "--json", "--report", report).document
-    assert abs(found["odd_share"] - 0.25) < 0.02  # 8 records off at odd_epsilon 20: probability e^-160
-    assert found["epsilon"] == 21
-    assert "--odd-epsilon 20" in report.read_text()
-
-
-def test_check_looks_at_other_questions(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("x\n" + "0\n1\n2\nYes\n" * 5)
-
-    def odd(*words: str) -> int:
-        found = run("check", tmp_path / "a.csv", "--column", "x", *words, "--json")
-        assert found.document["private"] is False
-        return int(found.document["odd"])
-
-    assert odd("--family", "bernoulli(?)") == 10
-    assert odd("--family", "bernoulli(?)", "--success", "Yes") == 0
-    assert odd("--family", "normal(mean=?, sd=1)", "--between", "-3", "3") == 5
-    assert odd("--null", "bernoulli(0.5)", "--distance", "0.2") == 10
-    both = run("check", tmp_path / "a.csv", "--family", "bernoulli(?)", "--null", "normal(0,1)")
-    assert both.refused
-    assert "give one of them" in " ".join(both.err.split())
 
 
 def test_texts_are_read_as_said_in_every_command_that_runs(run: Run, comma: str, tmp_path: Path) -> None:
@@ -714,19 +475,6 @@ def test_texts_are_read_as_said_in_every_command_that_runs(run: Run, comma: str,
     assert run("fit", comma, *labels, "--distance", "0.3", "--any-power").code == 0
     looked = run("check", comma, *labels, "--alternative", "categorical(yes=0.6, no=0.4)", "--json").document
     assert looked["odd"] == 0
-
-
-def test_a_problem_file_says_how_texts_are_read(run: Run, comma: str, tmp_path: Path) -> None:
-    problem = tmp_path / "problem.toml"
-    words = ("test", comma, "--null", "categorical(yes=0.5, no=0.5)", "--alternative", "categorical(yes=0.6, no=0.4)")
-    more = ("--column", "answer", "--epsilon", "1", "--fold-case", "--missing", "NA", "--odd-epsilon", "4")
-    assert run(*words, *more, "--save", str(problem)).code == 0
-    assert "fold_case = true" in problem.read_text()
-    again = run("test", "--problem", str(problem), "--json").document
-    assert again["odd_epsilon"] == 4
-    assert again["odd_share"] < 0.25
-    problem.write_text("fold_case = 1\n")
-    assert run("test", "--problem", str(problem)).refused
 
 
 @pytest.fixture
@@ -809,22 +557,3 @@ def test_groups_in_files_that_the_grant_does_not_name_are_refused(run: Run, visi
         "loose",
         stdin=b"1\n0\n" * 9,
     ).refused
-
-
-@pytest.mark.usefixtures("visits")
-def test_an_alternative_is_saved_for_groups(run: Run) -> None:
-    saved = run(
-        "groups", "old.csv", "new.csv", "--column", "bought", "--epsilon", "20",
-        "--alternative", "less", "--save", "problem.toml", "--report", "report.html", "--json",
-    )  # fmt: skip
-    assert saved.code == 0
-    assert "alternative less" in Path("report.html").read_text().replace("--", "")
-    assert run("groups", "--problem", "problem.toml", "--json").document["alternative"] == "less"
-    Path("problem.toml").write_text('alternative = "normal(0, 1)"\n' + 'data = "old.csv"\ntreatment = "new.csv"\n')
-    assert run("groups", "--problem", "problem.toml", "--epsilon", "1").refused
-
-
-@pytest.mark.parametrize("words", [("--between", "-3,3"), ("--between=-3,3",), ("--between", "-3", "3")])
-def test_a_range_is_two_numbers_with_a_comma_or_a_blank(run: Run, words: tuple[str, ...]) -> None:
-    found = run("estimate", "--family", "normal(mean=?, sd=1)", *words, "--epsilon", "1", "--n", "50", "--json")
-    assert found.document["between"] == [-3.0, 3.0]

@@ -39,9 +39,9 @@ NOTIONS = ["pure(1)", "approx(1, 0.01)", "tv(0.2)", "gdp(1)", "zcdp(0.5)", "reny
 WIDE: dict[str, Any] = {"between": (-1000, 1000), "n": 60}
 
 
-def given(privacy: str, max_rows_per_unit: int = 1) -> pt.PrivateTest:
+def given(privacy: str, max_rows_per_unit: int = 1) -> pt.results.PrivateTest:
     """A test for the blocks of a design that is asked to meet a notion for so many rows of a person."""
-    return pt.design(*COINS, n=9, clamp="paper", privacy=per_row(pt.as_notion(privacy), max_rows_per_unit))
+    return pt.design(*COINS, n=9, clamp="paper", privacy=per_row(pt.notions.parse(privacy), max_rows_per_unit))
 
 
 MADE: dict[str, Callable[..., Any]] = {
@@ -242,25 +242,25 @@ def excess_reach(document: dict[str, Any]) -> int:
 
 def parts_of(one: Any, document: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
     """What all that it releases costs, in numbers that add up."""
-    if isinstance(one, pt.PrivateTest):
+    if isinstance(one, pt.results.PrivateTest):
         shift = reach(document, document["score"], document["scale"], document["shift"])
         if document["noise"]["kind"] == "chain":
             return [chain_cost(notion, one.noise, shift)]
         return [spent(notion, document["noise"], shift)]
-    if isinstance(one, pt.FitTest):
+    if isinstance(one, pt.results.FitTest):
         return [spent(notion, document["noise"], excess_reach(document))]
-    if isinstance(one, pt.GroupsDesign):
+    if isinstance(one, pt.results.GroupsDesign):
         return [spent(notion, document["noise"], reach(document, document["score"])), *count_costs(document, notion)]
-    if isinstance(one, pt.EstimateDesign):
+    if isinstance(one, pt.results.EstimateDesign):
         return estimate_costs(document, notion)
-    if isinstance(one, pt.HistogramTest):
+    if isinstance(one, pt.results.HistogramTest):
         return [histogram_cost(document, notion)]
     if isinstance(one, Watch | SequentialPlan):
         blocks = document.get("blocks") or document["later"]
         if blocks["kind"] == "bits":
             return [bit_cost(document, blocks["test"], notion)]
         return [spent(notion, blocks["noise"], reach(document, blocks["score"]))]
-    if isinstance(one, pt.ChangesPlan):  # whose noise is made anew
+    if isinstance(one, pt.results.ChangesPlan):  # whose noise is made anew
         return [spent(notion, one._blocks.design.noise.to_dict(), reach(document, document["score"]))]
     return change_costs(one, document, notion)
 
@@ -390,7 +390,7 @@ def unchecked(patch: pytest.MonkeyPatch, kind: str) -> None:
         module = detectors if kind == "ChangePlan" else changes_plan
         patch.setattr(module, "row_from_json", lambda text, _: notion_from_json(text))
     elif kind == "Voter":
-        patch.setattr(pt.PrivateTest, "__post_init__", nothing)
+        patch.setattr(pt.results.PrivateTest, "__post_init__", nothing)
         patch.setattr(Voter, "notion", Pure(Fraction(1, 10**9)))
     else:
         patch.setattr(getattr(pt, kind), "__post_init__", nothing)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -66,23 +65,10 @@ DECLARING: dict[str, Opener] = {
     "PostgreSQL": WAREHOUSES["PostgreSQL"],
     "Spark": WAREHOUSES["Spark"],
 }
-SILENT: dict[str, Opener] = {
-    "objects of pandas": lambda columns, _: pd.DataFrame({k: pd.Series(v, dtype=object) for k, v in columns.items()}),
-    "objects of polars": lambda columns, _: pl.DataFrame(
-        {k: pl.Series(v, dtype=pl.Object) for k, v in columns.items()}
-    ),
-    "CSV": lambda columns, folder: _csv(columns, folder),
-}
 
 
 def _nullable(values: list[Any]) -> str:
     return {str: "string", bool: "boolean", int: "Int64"}[type(values[0])]
-
-
-def _csv(columns: dict[str, list[Any]], folder: Path) -> Path:
-    rows = [",".join(f'"{value}"' for value in row) for row in zip(*columns.values(), strict=True)]
-    (folder / "a.csv").write_text("\n".join([",".join(columns), *rows]) + "\n")
-    return folder / "a.csv"
 
 
 def every(openers: dict[str, Opener]) -> list[Any]:
@@ -102,7 +88,7 @@ def paying(tmp_path: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(("what", "values", "test"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
 @pytest.mark.parametrize("opener", every(DECLARING))
 def test_the_wrong_type_is_refused_before_any_charge(
-    opener: str, what: str, values: list[Any], test: pt.PrivateTest, paying: dict[str, Any], tmp_path: Path
+    opener: str, what: str, values: list[Any], test: pt.results.PrivateTest, paying: dict[str, Any], tmp_path: Path
 ) -> None:
     source = DECLARING[opener]({"amount": values, "other": [1, 2]}, tmp_path)
     with pytest.raises(InvalidData) as error:
@@ -126,25 +112,6 @@ def test_the_right_type_is_read(opener: str, tmp_path: Path) -> None:
         if name in columns:
             wanted = engines.total(test.score, [*columns[name]])
             assert engines.total(test.score, source, column=name) == wanted, name
-
-
-@pytest.mark.parametrize("opener", SILENT)
-@pytest.mark.parametrize(("what", "values", "test"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
-def test_what_declares_nothing_raises_nothing(
-    opener: str, what: str, values: list[Any], test: pt.PrivateTest, tmp_path: Path
-) -> None:
-    source = SILENT[opener]({"amount": values, "other": [1, 2]}, tmp_path)
-    assert engines.open_source(source, column="amount").declared.content == "anything"
-    assert test.run(source, column="amount").private, what
-
-
-def test_categories_of_texts_are_refused_where_numbers_are_needed(paying: dict[str, Any]) -> None:
-    source = pd.DataFrame({"amount": pd.Categorical(TEXTS, categories=pd.Index(sorted(set(TEXTS)), dtype=object))})
-    for test in (NUMBERS, CODES):
-        with pytest.raises(InvalidData, match=r"^Column 'amount' is text \(category of object\)"):
-            test.run(source, column="amount", **paying)
-    assert paying["ledger"].left("d") == 1
-    assert LABELS.run(source, column="amount").private
 
 
 NESTED: dict[str, Any] = {
@@ -174,16 +141,6 @@ def test_nested_columns_and_dates_are_refused_by_name(name: str, paying: dict[st
         assert paying["ledger"].left("d") == 1
         for file in tmp_path.glob("a.*"):
             file.unlink()
-
-
-@pytest.mark.parametrize(
-    "source",
-    [np.array(TEXTS), np.array([b"1", b"2"]), pa.array([b"1", b"2"]), pl.Series([b"1", b"2"])],
-    ids=["U", "S", "binary", "Binary"],
-)
-def test_single_columns_are_refused_too(source: Any) -> None:
-    with pytest.raises(InvalidData, match=r"^The data are .*but the distributions are over numbers.*another column\.$"):
-        NUMBERS.run(source)
 
 
 def test_without_the_comparison_the_contract_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def ordered_findings(case: Case, opener: str, folder: Path) -> dict[str, Any]:
         with pytest.raises(InvalidData, match="cannot be given here together with a question about the order"):
             engines.open_for(need, source, column="x", unit="who", order="day")
     else:
-        texts = pt.read_as(source, text_order=True)  # days are texts of no ISO form
+        texts = pt.data.read_as(source, text_order=True)  # days are texts of no ISO form
         days = engines.open_for(need, texts, column="x", unit="who", order="day")
         found["placed blocks by day"] = refusable(lambda: days.block_totals(score, case.block, case.start))
     found |= {

@@ -169,7 +169,7 @@ def test_names_of_groups_and_values_of_an_order_are_text() -> None:
     assert words(report.render(question={"epsilon": 2}, result=groups, kind="groups")).count(HOSTILE) >= 2
     plan = pt.design_changes("bernoulli(0.2)", "bernoulli(0.8)", epsilon=8, n=40, beta=0.3, false_alarm=0.3)
     changed = pa.table({"x": [0] * 20 + [1] * 20, "day": table.column("day")})
-    found = plan.run(pt.read_as(changed, text_order=True), column="x", order="day", public_order=True)
+    found = plan.run(pt.data.read_as(changed, text_order=True), column="x", order="day", public_order=True)
     assert HOSTILE in words(found._repr_html_())
     words(report.render(question={"epsilon": 8}, result=found, kind="changes"))
 

@@ -109,29 +109,6 @@ def test_a_person_of_two_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         assert 0.9 < largest_loss(laws_of(run, pairs), pairs, None) <= SLACK
 
 
-def add_remove(epsilon: Fraction, counting: Fraction, **words: Any) -> EstimateDesign:
-    fields = {"noise": Tulap(epsilon - counting, 2), "count_noise": Tulap(counting, 1), **words}
-    return small_rate(epsilon, 2, neighbours="add-remove", **fields)
-
-
-def test_an_estimate_that_hides_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    epsilon, counting = Fraction(3, 2), Fraction(1, 2)
-    design = add_remove(epsilon, counting)
-    monkeypatch.setattr(EstimateDesign, "release", lambda _self, draw, **_: tuple(draw))
-    monkeypatch.setattr("privatest.decision.run.replace", lambda found, **_: found)
-    sets = [data for size in (0, 1, 2) for data in itertools.product((0, 1), repeat=size)]
-    pairs = [(data, (*data, x)) for data in sets for x in (0, 1)]
-    pairs += [(other, one) for one, other in pairs]
-
-    def run(data: Records, source: Any) -> Hashable:
-        return design.run(np.array(data, dtype=np.int64), rng=source)
-
-    with walking(3):
-        assert 0.9 * epsilon < largest_loss(laws_of(run, pairs), pairs, None) <= epsilon * SLACK
-        design = forged(design, count_noise=Tulap(2 * counting, 1))
-        assert largest_loss(laws_of(run, pairs), pairs, None) > epsilon * 1.2
-
-
 # two steps ------------------------------------------------------------------------------------------------------------
 # Which bin is the fullest follows from all noisy counts at once, none of which may be cut off: so all their values are
 # gone through, as far as they have a probability of 1e-20, and the code that runs says what is chosen.
@@ -214,46 +191,6 @@ def test_two_steps_together(monkeypatch: pytest.MonkeyPatch) -> None:
     assert steps_loss(bad, monkeypatch, only_first=True) > first * 1.1
 
 
-def test_the_rows_of_one_person_in_different_bins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of them moves a count of its own: noise as for two rows in one bin is refused, and seen."""
-    good = two_steps(Fraction(2), Fraction(1), rows=2)
-    step = steps_loss(good, monkeypatch, only_first=True)
-    assert 1 < step <= 2 * (1 + 1e-9)
-    bad = forged(good, location=Location(CELLS, Tulap(Fraction(1), 2)))
-    assert counts_guarantee(bad.location.noise, bad.around) == [Pure(2)] * 2
-
-
-def test_both_steps_hide_all_rows_of_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of a person's rows replaced, in every way: the bins that are chosen, and a total whose noise is for as many
-    rows as there are. A second step with noise for one row is seen."""
-    first, second, rows = Fraction(3, 2), Fraction(1), 2
-    good = two_steps(first, second, rows=rows)
-    assert good.location is not None
-    sets = list(itertools.combinations_with_replacement((0.5, 3.5, 6.5), rows))
-    bins = {data: chosen(good.location, data, monkeypatch) for data in sets}
-    assert 1 < person_loss(bins, second, rows) <= (first + second) * (1 + 1e-9)
-    assert person_loss(bins, second, 1) > first + second
-
-
-def person_loss(bins: dict[Records, dict[tuple[int, int], float]], second: Fraction, rows: int) -> float:
-    """The largest loss of (start, bin, noisy total) over all data sets of one person's rows.
-
-    A row adds 2 to the total in the upper half of the range, as in a score of two steps; the noise is for so many rows.
-    """
-    noise, values = canonical_noise(Pure(second), 2 * rows), np.arange(-60, 61) + 0.5
-    laws = {
-        data: {
-            (*place, i): p * q
-            for place, p in places.items()
-            for i, q in enumerate(np.asarray(noise.pmf(values - 2 * sum(x > 4 for x in data))).tolist())
-            if p > 0 and q > 1e-12
-        }
-        for data, places in bins.items()
-    }
-    pairs = itertools.permutations(laws, 2)
-    return max(abs(np.log(laws[a][x] / laws[b][x])) for a, b in pairs for x in laws[a].keys() & laws[b].keys())
-
-
 def test_the_second_step_has_noise_for_all_rows_of_a_person() -> None:
     rows, words = 2, {"between": (-40, 40), "epsilon": 4, "n": 600}
     made = design_estimate("normal(mean=?, sd=1)", max_rows_per_unit=rows, **words)  # type: ignore[arg-type]
@@ -264,11 +201,6 @@ def test_the_second_step_has_noise_for_all_rows_of_a_person() -> None:
     assert there.score is not None
     assert there.noise.guarantee(rows * there.score.width) == made.second
     assert adds_up_within([*counts_guarantee(made.location.noise, made.around), made.second], made.notion)
-
-
-def test_a_first_step_that_is_not_paid_for_is_refused_and_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    bad = forged(two_steps(Fraction(2), Fraction(1)), notion=Pure(1))
-    assert steps_loss(bad, monkeypatch) > 1.3 * float(bad.price)
 
 
 # two groups -----------------------------------------------------------------------------------------------------------

@@ -45,19 +45,19 @@ DESIGNS: dict[str, Callable[[], Any]] = {
 
 def run(design: Any) -> Any:
     """Once, on the data, and where two groups are asked for on a copy of them, too."""
-    return design.run(DATA, list(DATA)) if isinstance(design, pt.GroupsDesign) else design.run(DATA)
+    return design.run(DATA, list(DATA)) if isinstance(design, pt.results.GroupsDesign) else design.run(DATA)
 
 
 RESULTS: dict[str, Callable[[], Any]] = {
     **{f"release, {kind}": lambda kind=kind: run(made(kind)) for kind in DESIGNS},
-    "release that was read": lambda: pt.Release.from_dict(made("test").run(DATA).to_dict()),
+    "release that was read": lambda: pt.results.Release.from_dict(made("test").run(DATA).to_dict()),
     "release with odd records": lambda: made("test").run(DATA, odd_epsilon=0.1),
     "look": lambda: pt.check(DATA, *COINS),
     "monitor": lambda: pt.Monitor(*COINS, epsilon=1),
-    "alarm": lambda: pt.Alarm(10, 3, 20),
+    "alarm": lambda: pt.results.Alarm(10, 3, 20),
     "sequential": lambda: pt.Sequential(*COINS, epsilon=1, schedule=(8, 5)),
     "sequential plan": lambda: made("sequential").plan,
-    "verdict": lambda: pt.Verdict("null", 20, 0.1),
+    "verdict": lambda: pt.results.Verdict("null", 20, 0.1),
     "plan": lambda: pt.plan(*COINS, epsilon=1),
     "best possible": lambda: pt.optimum(*COINS, epsilon=1, n=20),
     "split": lambda: pt.decompose(*COINS, epsilon=0.2),
@@ -69,7 +69,7 @@ TOLD = {**DESIGNS, **RESULTS}
 TABLES: dict[str, Callable[[], Any]] = {
     "curve": lambda: pt.power_curve(*COINS, epsilon=1, n=[5, 10]),
     "comparison": lambda: pt.compare(*COINS, epsilon=1),
-    "notions": lambda: pt.compare_notions(*COINS, privacy="gdp(1)"),
+    "notions": lambda: pt.notions.compare(*COINS, privacy="gdp(1)"),
 }
 REPORTED = {"release, test": "test", "release, optimum": "test", "release, fit": "fit", "release, blocks": "detect"}
 REPORTED |= {"release, changes": "changes", "release, estimate": "estimate", "release, groups": "groups"}
@@ -96,7 +96,7 @@ def deaf(one: Described) -> list[str]:
     texts = {"str": str(one), "_repr_html_": in_notebook(one)}
     found = [name for name, text in texts.items() if not all(part in text for part in (LABEL, TEXT, PLANTED.meaning))]
     plain = {"values": one.values()}
-    if not isinstance(one, Design | pt.SequentialPlan):  # whose documents are what it is read from, and no more
+    if not isinstance(one, Design | pt.results.SequentialPlan):  # whose documents are what it is read from, and no more
         plain["to_dict"] = one.to_dict()  # type: ignore[attr-defined]
     return found + [name for name, values in plain.items() if values.get(PLANTED.name) != PLANTED.value]
 
@@ -119,8 +119,8 @@ def test_a_fact_is_told_everywhere(kind: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_presenter_with_a_list_of_its_own_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     one = planted(made("alarm"), monkeypatch)
-    monkeypatch.setattr(pt.Alarm, "_repr_html_", lambda self: f"<p>{self.index}</p>")
-    monkeypatch.setattr(pt.Alarm, "to_dict", lambda self: {"index": self.index})
+    monkeypatch.setattr(pt.results.Alarm, "_repr_html_", lambda self: f"<p>{self.index}</p>")
+    monkeypatch.setattr(pt.results.Alarm, "to_dict", lambda self: {"index": self.index})
     assert deaf(one) == ["_repr_html_", "to_dict"]
 
 
@@ -142,8 +142,13 @@ def test_the_report_tells_the_facts_of_result_and_design(kind: str, monkeypatch:
 
 ASKED = {"fit": ["--null", COINS[0], "--distance", "0.5"], "estimate": ["--family", "bernoulli(?)"]}
 ASKED |= {"groups": ["--group", "arm"]}
-TOLD_BY = {"test": pt.Release, "detect": pt.ChangePoint, "fit": pt.FitRelease, "plan": pt.Plan}
-TOLD_BY |= {"estimate": pt.EstimateRelease, "groups": pt.GroupsRelease}
+TOLD_BY = {
+    "test": pt.results.Release,
+    "detect": pt.results.ChangePoint,
+    "fit": pt.results.FitRelease,
+    "plan": pt.results.Plan,
+}
+TOLD_BY |= {"estimate": pt.results.EstimateRelease, "groups": pt.results.GroupsRelease}
 
 
 @pytest.mark.parametrize("command", TOLD_BY)

@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 
 import privatest as pt
-from privatest.charge import fingerprint
 from privatest.hypotheses import as_distribution
 
 MANY = "abcdefgh"
@@ -181,24 +180,6 @@ def test_the_same_question_has_the_same_fingerprint(kind: str) -> None:
     assert first() == first()
 
 
-def test_requests_of_before_are_found_again() -> None:
-    """Where the descriptions of P and Q say all, nothing was added to what was recorded under a request's name."""
-    plan = pt.design_change("bernoulli(0.2)", stats.bernoulli(0.8), epsilon=1, assume_change=True)
-    names = (
-        "method", "accuracy", "epsilon", "beta", "n", "block", "clamp", "false_alarm", "threshold", "power", "runs",
-        "compared", "null", "alternative",
-    )  # fmt: skip
-    settings = {name: getattr(plan, name) for name in names}
-    assert settings["false_alarm"] is None  # as where nothing was said of it, once
-    asked = fingerprint({"change": settings, "column": "x", "order": None})
-    assert heard(plan.run, data=[], column="x") == asked
-
-
-def test_a_fingerprint_knows_nine_digits() -> None:
-    assert fingerprint({"x": 0.1 + 0.2}) == fingerprint({"x": 0.3}) != fingerprint({"x": 0.30000001})
-    assert fingerprint({"x": {"y": [1, (2,)]}}) == fingerprint({"x": {"y": [1, [2]]}})
-
-
 @pytest.mark.parametrize(
     ("laws", "others"),
     [
@@ -216,13 +197,6 @@ def test_a_state_goes_on_with_its_own_question_only(
     with pytest.raises(pt.errors.InvalidInput, match="other settings"):
         pt.Monitor(*others, epsilon=2, state=path)
     assert pt.Monitor(*laws, epsilon=2, state=path)._stream.name == name  # nothing was lost
-
-
-def test_a_state_knows_its_distance(tmp_path: Path) -> None:
-    pt.Monitor("bernoulli(0.3)", distance=0.4, epsilon=2, state=tmp_path / "state")
-    with pytest.raises(pt.errors.InvalidInput, match="other settings"):
-        pt.Monitor("bernoulli(0.3)", distance=0.4000001, epsilon=2, state=tmp_path / "state")
-    assert pt.Monitor("bernoulli(0.3)", distance=0.4, epsilon=2, state=tmp_path / "state").seen == 0
 
 
 class Own(stats.rv_continuous):

@@ -15,10 +15,8 @@ import pytest
 from privatest.bounds.optimum import DENOMINATOR, HistogramTest, optimum
 from privatest.changepoint.blocks import BlockDesign, BlockDetector
 from privatest.changepoint.detectors import law_of
-from privatest.changepoint.direct import DirectDesign, DirectDetector
 from privatest.decision import PrivateTest
 from privatest.decision.calibration import from_score
-from privatest.engines import open_source
 from privatest.errors import InvalidInput
 from privatest.fit import design_fit
 from privatest.hypotheses import make_pair
@@ -118,34 +116,3 @@ def test_totals_up_to_the_largest_and_one_record_more() -> None:
     score.check_total(most)
     with pytest.raises(InvalidInput, match=f"n of at most {most}"):
         score.check_total(most + 1)
-
-
-@pytest.mark.parametrize("level", [Fraction(1, 2**40), Fraction(-(2**50), 3), Fraction(7)])
-def test_suffix_sums_up_to_64_bits_and_one_record_more(level: Fraction) -> None:
-    detector = DirectDetector(SCORE, DirectDesign(law_of(SCORE), Fraction(1), level, 0.1, 1))
-    reach = max(abs(end * level.denominator - level.numerator) for end in (SCORE.low, SCORE.high))
-    most = (2**62 - 1) // reach
-    # the series itself may be short: its length is said beforehand
-    detector.utilities(open_source(np.zeros(3)), most)
-    with pytest.raises(InvalidInput, match="could leave 64 bits"):
-        detector.utilities(open_source(np.zeros(3)), most + 1)
-
-
-@pytest.mark.parametrize("made", [Laplace, Logistic, lambda size: Tulap(size, 3)], ids=["laplace", "logistic", "tulap"])
-def test_noise_of_the_largest_and_the_smallest_size_and_a_step_beyond(made: Callable[[Fraction], Noise]) -> None:
-    small, large = Fraction(1, 10**100), Fraction(10**100)
-    for size in (small, large):
-        made(size)
-    for size in (small - Fraction(1, 10**200), large + 1):
-        with pytest.raises(InvalidInput, match="must lie between 1e-100 and 1e100"):
-            made(size)
-
-
-@pytest.mark.parametrize("width", [1, 2, 3, 10**6])
-def test_tulap_hides_shifts_up_to_its_width_and_one_more_costs_twice(width: int) -> None:
-    noise = Tulap(Fraction(1, 3), width)
-    assert noise.hides(width)
-    assert noise.hides(-width)
-    assert not noise.hides(width + 1)
-    assert noise.exact_loss(width + 1) == noise.exact_loss(2 * width) == Fraction(2, 3) or width == 1
-    assert noise.exact_loss(0) == 0

@@ -154,7 +154,7 @@ def test_every_digit_of_a_large_geometric_number_is_drawn(
 @pytest.mark.parametrize("text", ["gdp(1)", "zcdp(0.5)", "approx(1, 0.001)"])
 def test_the_levels_of_a_wide_chain(text: str) -> None:
     """What leaves is a level, a multiple of the width: each as often as the chain of h says."""
-    noise = Chain(pt.as_notion(text), WIDTH, Fraction(1, 2))
+    noise = Chain(pt.notions.parse(text), WIDTH, Fraction(1, 2))
     source = seeded_source(np.random.default_rng(9))
     draws = [noise.draw(source) for _ in range(FEW)]
     assert all(one % WIDTH == 0 for one in draws)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +18,7 @@ import pytest
 import privatest as pt
 from privatest.engines import Tallied, open_source
 from privatest.engines.records import PresentRecords, nearest
-from privatest.errors import InvalidDocument, InvalidInput
+from privatest.errors import InvalidInput
 from privatest.estimates.estimate import EstimateDesign
 from privatest.privacy import Pure, Tulap, seeded_source
 from privatest.privacy.bulk_draws import draw_some
@@ -164,14 +163,6 @@ def test_the_answer_is_about_the_records_that_are_present(
     assert f"among the records that are {among} (about {found.present:,.0f} of 4,000)" in found.sentence
 
 
-def test_a_wide_range_is_the_whole_interval_where_nearly_nothing_is_present() -> None:
-    data = np.full(4000, np.nan)
-    data[:40] = 37.0
-    found = pt.estimate(data, "normal(mean=?, sd=1)", between=(-100, 100), epsilon=1, rng=np.random.default_rng(1))
-    assert found.interval == (-100, 100)
-    assert found.few_present
-
-
 @pytest.mark.parametrize("absent", [0.05, 0.37, 0.8])
 def test_groups_are_compared_by_the_records_that_are_present(absent: float) -> None:
     rng = np.random.default_rng(4)
@@ -200,30 +191,6 @@ def test_it_costs_nothing_where_the_type_admits_no_missing_value(data: Any) -> N
 
 
 COUNTS, UNSIGNED = np.array([0, 1] * 50), np.array([0, 1] * 50, dtype=np.uint8)
-LEAVING: list[tuple[Any, str, dict[str, Any], bool]] = [
-    (COUNTS, "bernoulli(?)", {}, True),
-    (UNSIGNED, "bernoulli(?)", {}, True),
-    (COUNTS == 1, "bernoulli(?)", {}, False),
-    (COUNTS, "poisson(?)", {"between": (0.2, 5)}, True),
-    (UNSIGNED, "poisson(?)", {"between": (0.2, 5)}, False),
-    (COUNTS.astype(np.uint64), "poisson(?)", {"between": (0.2, 5)}, True),  # beyond 2^63 no family has a number
-    (COUNTS, "exponential(?)", {"between": (0.2, 5)}, True),
-    (COUNTS, "normal(mean=?, sd=1)", {"between": (-3, 3)}, False),
-    (COUNTS, "share_above(1, ?)", {}, False),
-    (COUNTS, "bernoulli(?)", {"success": 1}, False),
-]
-
-
-@pytest.mark.parametrize(("data", "family", "words", "leaves"), LEAVING)
-def test_the_number_is_measured_where_the_type_reaches_beyond_the_family(
-    data: Any, family: str, words: dict[str, Any], leaves: bool
-) -> None:
-    found = pt.estimate(data, family, epsilon=1, rng=np.random.default_rng(1), **words)
-    assert (found.missing == "count") == leaves
-    if family.startswith(("bernoulli", "share_above")):
-        words = words or {"outcome": family}
-        arms = pt.compare_groups(data, data.copy(), epsilon=1, rng=np.random.default_rng(1), **words)
-        assert (arms.missing == "count") == leaves
 
 
 def test_a_whole_number_outside_the_family_pulls_no_answer() -> None:
@@ -244,12 +211,6 @@ def test_a_whole_number_outside_the_family_pulls_no_answer() -> None:
     assert found.interval[0] < 2 < found.interval[1]
     arms = pt.compare_groups(third[:1500], third[1500:], epsilon=1, rng=rng)
     assert "among the records that are 0 or 1 (about" in arms.sentence
-
-
-def test_noise_that_hides_all_records_is_not_blamed_on_the_column() -> None:
-    found = pt.estimate([0, 1] * 4, "bernoulli(?)", epsilon=0.01, rng=np.random.default_rng(1))
-    assert found.sentence.startswith("TOO FEW RECORDS for this budget: the noise hides whether any of them is 0 or 1.")
-    assert found.sentence.endswith("report no number.")
 
 
 def test_no_number_is_told_where_no_record_may_be_of_the_family(tmp_path: Path) -> None:
@@ -316,41 +277,6 @@ def test_records_are_looked_at_for_every_question(name: str) -> None:
     assert (found.records, found.missing, found.odd) == (20, 5, 5 if anything else 10)
     assert "NOT PRIVATE" in str(found)
     assert ("clamp" in str(found)) == (found.clamp is not None)
-
-
-def test_what_was_designed_is_all_that_a_look_needs() -> None:
-    plan = DESIGNED["estimate"]()
-    with pytest.raises(InvalidInput, match="epsilon=1 cannot be given with what was designed"):
-        pt.check([0, 1], plan, epsilon=1)
-    with pytest.raises(InvalidInput, match=r"alternative is missing\. .*design_estimate"):
-        pt.check([0, 1], "bernoulli(0.5)")
-
-
-def test_lines_of_a_table_have_columns_and_no_record_in_the_first_line() -> None:
-    text = ["who,x\n", "a,1\r\n", 'a,"0"\n', "b,1\n", "c\n", "b,\n"]
-    table = pt.read_lines(text, table=True)
-    assert repr(table) == "<5 rows of 2 columns>"
-    plan = pt.design_estimate("bernoulli(?)", epsilon=1, n=5, missing="count")
-    assert open_source(table, column="x").count() == 5
-    assert Tallied(open_source(table, column="x")).present(plan.score).count == 3
-    assert open_source(table, column="x", unit="who").count() == 2 + 0  # two persons; the short row is nobody's
-    assert pt.count_records(pt.read_lines(["x\n", "1\n", "\n", "0\n"], table=True), column="x") == 3
-    with pytest.raises(pt.errors.InvalidData, match="No column 'y'"):
-        open_source(table, column="y")
-    with pytest.raises(pt.errors.InvalidData, match="single column"):
-        open_source(pt.read_lines(text), column="x")
-
-
-def test_documents_hold_it_and_a_tampered_one_is_refused() -> None:
-    plan = pt.design_estimate("bernoulli(?)", epsilon=1, n=100, missing="count")
-    assert EstimateDesign.from_json(plan.to_json()) == plan
-    assert plan.at_n(50).missing == "count"
-    document = json.loads(plan.to_json())
-    for change in ({"missing": "none"}, {"missing": "some"}, {"count_noise": None}):
-        with pytest.raises((InvalidDocument, InvalidInput)):
-            EstimateDesign.from_dict({**document, **change})
-    release = plan.run([0, 1, None, 1] * 25, rng=np.random.default_rng(3))
-    assert type(release).from_dict(release.to_dict()).present == release.present
 
 
 def test_every_engine_finds_the_same_pair(tmp_path: Any) -> None:

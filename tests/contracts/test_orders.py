@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +15,6 @@ import pyarrow as pa
 import pytest
 
 import privatest as pt
-from privatest import cli
 from privatest.errors import InvalidData
 from tests.engines.openers import FRAMES
 from tests.engines.warehouses import SPARK, WAREHOUSES
@@ -123,7 +121,7 @@ def test_other_texts_are_refused_before_the_charge_unless_they_are_meant(name: s
         assert ledger.spent("may") == 0, case
         if name != "Arrow stream":
             expected = sorted(range(len(DAYS)), key=lambda i: order[i].encode())
-            meant = _index(pt.read_as(data, text_order=True), rng=np.random.default_rng(2))
+            meant = _index(pt.data.read_as(data, text_order=True), rng=np.random.default_rng(2))
             by_hand = [float(i >= CHANGE) for i in expected]
             plain = pt.detect_change(by_hand, *RATES, epsilon=50, assume_change=True, rng=np.random.default_rng(2))
             assert meant == plain.index, case
@@ -175,31 +173,3 @@ def test_objects_are_an_order_if_all_are_of_one_kind_that_sorts(kind: str) -> No
     else:
         with pytest.raises(InvalidData, match="orders by text"):
             _index(frame)
-
-
-def test_streams_and_persons_are_asked_for_the_same_order(tmp_path: Path) -> None:
-    data = TABLES["Parquet"]({**_columns(MISLEADING["day first"]), "who": list(range(len(DAYS)))}, tmp_path)
-    asked: list[Callable[[Any], object]] = [
-        lambda data: pt.Monitor(*RATES, epsilon=50).update_many(data, column="x", order="when"),
-        lambda data: pt.Sequential(*RATES, epsilon=50).update_many(data, column="x", order="when"),
-        lambda data: pt.Monitor(*RATES, epsilon=50, max_rows_per_unit=1).update_many(
-            data, column="x", order="when", unit="who"
-        ),
-        lambda data: _index(data, unit="who"),
-        lambda data: pt.detect_changes(data, *RATES, epsilon=50, column="x", order="when"),
-    ]
-    for ask in asked:
-        for given in (data, pt.open_once(data), pt.read_as(data, missing="NA")):
-            with pytest.raises(InvalidData, match="orders by text"):
-                ask(given)
-        ask(pt.read_as(data, text_order=True))
-        ask(pt.open_once(pt.read_as(data, text_order=True)))
-
-
-def test_the_command_line_says_that_texts_are_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = os.fspath(TABLES["CSV"](_columns(MISLEADING["day first"]), tmp_path))
-    words = ["detect", data, "--column", "x", "--order", "when", "--null", RATES[0], "--alternative", RATES[1]]
-    words += ["--epsilon", "50", "--assume-change"]
-    assert cli.main(words) == 2
-    assert "--text-order" in capsys.readouterr().err
-    assert cli.main([*words, "--text-order"]) == 0

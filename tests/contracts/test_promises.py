@@ -117,7 +117,7 @@ class Mechanism:
 
 
 @cache
-def decider(rows: int, n: int, neighbours: str) -> pt.PrivateTest:
+def decider(rows: int, n: int, neighbours: str) -> pt.results.PrivateTest:
     return pt.design(P, Q, epsilon=1, n=n, max_rows_per_unit=rows, neighbours=neighbours, clamp="paper")
 
 

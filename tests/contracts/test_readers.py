@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-import datetime
 import importlib.util
 import inspect
 import logging
 import math
 import os
-import shutil
-import threading
 import traceback
 import warnings
 from collections import deque
@@ -21,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -34,7 +30,7 @@ import pytest
 import privatest as pt
 from privatest.engines import arrays, sources
 from privatest.engines import arrays as frames
-from privatest.engines import files as csv_files
+from privatest.engines import csv as csv_files
 from privatest.engines import files as paths
 from privatest.engines.records import GUARDED_METHODS, Guarded
 from privatest.errors import InvalidData, InvalidInput
@@ -95,8 +91,8 @@ ENTRANCES: dict[str, Callable[[Any, Words, Words], object]] = {
     "function": lambda data, where, paid: pt.detect_change(data, test=STATED, assume_change=True, **where, **paid),
     "monitor": lambda data, where, _: pt.Monitor(*RATES, epsilon=1).update_many(data, **where),
     "sequential": lambda data, where, _: pt.Sequential(*RATES, epsilon=1).update_many(data, **where),
-    "count": lambda data, where, _: pt.count_records(data, **where),
-    "names": lambda data, _, __: pt.column_names(data),
+    "count": lambda data, where, _: pt.data.count_records(data, **where),
+    "names": lambda data, _, __: pt.data.column_names(data),
 }
 UNORDERED = ("run", "decide", "estimate", "groups", "groups, units", "fit", "check")
 """What asks any source, a database's without an order among them, and looks at what its records hold."""
@@ -112,18 +108,10 @@ def test_one_file_that_is_reached_twice_is_refused_before_the_charge(form: str, 
     ledger = pt.Ledger(tmp_path / "ledger.db")
     ledger.grant("may", epsilon=5)
     for name, enter in ENTRANCES.items():
-        for given in (source, pt.open_once(source)) if name != "names" else (source,):
+        for given in (source, pt.data.open_once(source)) if name != "names" else (source,):
             with pytest.raises(InvalidData, match="One file is reached twice"):
                 enter(given, {"column": "x"}, {"ledger": ledger, "dataset": "may", "request": name})
     assert ledger.spent("may") == 0
-
-
-@pytest.mark.parametrize("form", WRITERS)
-def test_two_files_of_one_content_are_two(form: str, tmp_path: Path) -> None:
-    """What is seen is the file, not what is in it: copies are told apart by nobody."""
-    WRITERS[form](tmp_path / f"may.{form}")
-    shutil.copy(tmp_path / f"may.{form}", tmp_path / f"june.{form}")
-    assert pt.count_records(tmp_path, column="x") == 80
 
 
 @pytest.mark.parametrize("form", WRITERS)
@@ -131,7 +119,13 @@ def test_one_file_is_not_both_groups(form: str, tmp_path: Path) -> None:
     file = tmp_path / f"may.{form}"
     WRITERS[form](file)
     os.link(file, tmp_path / f"other.{form}")
-    for other in (file, str(file), tmp_path / f"other.{form}", pt.open_once(file), pt.read_as(file, missing="NA")):
+    for other in (
+        file,
+        str(file),
+        tmp_path / f"other.{form}",
+        pt.data.open_once(file),
+        pt.data.read_as(file, missing="NA"),
+    ):
         with pytest.raises(InvalidData, match="both groups"):
             pt.compare_groups(file, other, column="x", epsilon=1)
     with pytest.raises(InvalidData, match="both groups"):
@@ -151,8 +145,8 @@ def test_one_table_is_not_both_groups(tmp_path: Path) -> None:
         f"{address}::main.t",
         f"duckdb:///{tmp_path}/../{tmp_path.name}/a.db::t",
         f"duckdb:///{tmp_path}/link.db::t",
-        pt.open_once(table),
-        pt.read_as(table, missing="NA"),
+        pt.data.open_once(table),
+        pt.data.read_as(table, missing="NA"),
     ):
         with pytest.raises(InvalidData, match="both groups"):
             pt.compare_groups(table, other, column="x", epsilon=1)
@@ -160,92 +154,6 @@ def test_one_table_is_not_both_groups(tmp_path: Path) -> None:
     relation = duckdb.from_arrow(TABLE)
     with pytest.raises(InvalidData, match="both groups"):
         pt.compare_groups(relation, relation, column="x", epsilon=1)
-
-
-COLUMNS: dict[str, list[Any]] = {
-    "floats": [i % 2 + 0.0 for i in range(64)],
-    "whole numbers": [i % 2 for i in range(64)],
-    "truths": [i % 2 == 1 for i in range(64)],
-    "floats, some missing": [None if i == 9 else i % 2 + 0.0 for i in range(64)],
-    "texts": [str(i % 2) for i in range(64)],
-}
-DTYPES = {"floats": "Float64", "whole numbers": "Int64", "truths": "boolean", "floats, some missing": "Float64"}
-
-
-def _in_memory(kind: str, content: str) -> Any:
-    """A column of one kind; a slice of it is a view."""
-    values, dtype = COLUMNS[content], DTYPES.get(content, "str")
-    match kind:
-        case "NumPy":
-            return np.array(values)
-        case "Arrow":
-            return pa.array(values)
-        case "Arrow, chunked":
-            return pa.chunked_array([values[:24], values[24:]])
-        case "polars":
-            return pl.Series("x", values)
-        case "pandas":
-            return pd.Series(values)
-        case "pandas, nullable":
-            return pd.Series(values, dtype=dtype)
-        case "pandas, Arrow":
-            return pd.Series(values, dtype=pd.ArrowDtype(pa.array(values).type))
-    return pd.Series(values, dtype="category")
-
-
-def _part(values: Any, first: int, last: int) -> Any:
-    rows = getattr(values, "iloc", values)
-    return values.slice(first, last - first) if isinstance(values, pa.Array | pa.ChunkedArray) else rows[first:last]
-
-
-@pytest.mark.parametrize("content", COLUMNS)
-@pytest.mark.parametrize(
-    "kind",
-    ["NumPy", "Arrow", "Arrow, chunked", "polars", "pandas", "pandas, nullable", "pandas, Arrow", "pandas, categories"],
-)
-def test_views_of_one_memory_are_not_both_groups(kind: str, content: str) -> None:
-    """Two objects that lie in the same memory are the same people; two halves of it are not, nor are copies."""
-    values = _in_memory(kind, content)
-    copied = kind in ("polars", "pandas, nullable") and content == "texts"  # there, reading makes new texts
-    share = {"success": "1"} if content == "texts" else {"outcome": "bernoulli(?)"}
-
-    def compare(one: Any, other: Any) -> tuple[int, int]:
-        return pt.compare_groups(one, other, epsilon=1, **share).n
-
-    for first, second in (((0, 64), (0, 64)), ((0, 40), (24, 64))):
-        if not copied:
-            with pytest.raises(InvalidData, match="both groups"):
-                compare(_part(values, *first), _part(values, *second))
-    assert compare(_part(values, 0, 29), _part(values, 29, 64)) == (29, 35)
-    assert compare(values, _in_memory(kind, content)) == (64, 64)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ibis asks DuckDB in an old way
-def test_columns_of_one_table_are_not_both_groups() -> None:
-    """A column and its table, the table and its slice; rows that take turns in one memory are different people."""
-    x = np.array([0.0, 1.0] * 40)
-    grid = x.reshape(40, 2)
-    assert pt.compare_groups(grid[:, 0], grid[:, 1], epsilon=1, outcome="bernoulli(?)").n == (40, 40)
-    for frame in (pd.DataFrame({"x": x}), pl.DataFrame({"x": x}), pa.table({"x": x})):
-        for one, other in ((frame, frame["x"]), (frame["x"], frame["x"]), (pt.open_once(frame["x"]), frame[:60])):
-            with pytest.raises(InvalidData, match="both groups"):
-                pt.compare_groups(one, other, epsilon=1, outcome="bernoulli(?)")
-    database = duckdb.connect()
-    for name in ("t", "other"):
-        database.execute(f"create table {name} as select i % 2 as x from range(40) as r(i)")
-    connection = ibis.duckdb.from_connection(database)
-    with pytest.raises(InvalidData, match="both groups"):
-        pt.compare_groups(connection.table("t"), connection.table("t"), column="x", epsilon=1)
-    assert pt.compare_groups(connection.table("t"), connection.table("other"), column="x", epsilon=1).n == (40, 40)
-
-
-@pytest.mark.parametrize("name", [pytest.param("Spark", marks=warehouses.SPARK)])
-def test_one_query_is_not_both_groups(name: str, tmp_path: Path) -> None:
-    frame = warehouses.WAREHOUSES[name]({"x": [0.0, 1.0] * 20}, tmp_path)
-    with pytest.raises(InvalidData, match="both groups"):
-        pt.compare_groups(frame, frame.select("x"), epsilon=1, outcome="bernoulli(?)")
-    halves = frame.filter("x < 1"), frame.filter("x > 0")
-    assert pt.compare_groups(*halves, epsilon=1, outcome="bernoulli(?)").n == (20, 20)
 
 
 CANARY = "CANARYx7051"
@@ -391,37 +299,10 @@ def test_a_panic_of_a_library_is_a_sentence_and_an_interrupt_is_one(raised: type
         yield 0
         raise raised(CANARY)
 
-    for ask in (pt.count_records, lambda data: pt.estimate(data, "bernoulli(?)", epsilon=1)):
+    for ask in (pt.data.count_records, lambda data: pt.estimate(data, "bernoulli(?)", epsilon=1)):
         with pytest.raises(InvalidData if raised is Panic else raised) as caught:
             ask(records())
         assert raised is not Panic or CANARY not in "".join(traceback.format_exception(caught.value))
-
-
-def test_logs_and_warnings_of_others_are_heard_again(caplog: pytest.LogCaptureFixture) -> None:
-    """While somebody reads, other threads log; afterwards everybody is heard, whatever the reading came to."""
-    started, logged = threading.Event(), threading.Event()
-
-    def records() -> Iterator[int]:
-        started.set()
-        assert logged.wait(60)
-        _say()
-        yield 0
-
-    def read() -> None:
-        with pytest.raises(InvalidData):
-            pt.count_records(records())
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    assert started.wait(60)
-    logging.getLogger("another").error("of another thread")
-    logged.set()
-    reader.join()
-    assert caplog.messages == ["of another thread"]
-    with pytest.warns(UserWarning, match="afterwards"):
-        warnings.warn("afterwards", stacklevel=1)
-    logging.getLogger("another").error("afterwards")
-    assert caplog.messages == ["of another thread", "afterwards"]
 
 
 SOURCE = Path(pt.__file__).parent
@@ -433,10 +314,11 @@ READS = set(
 )
 """How libraries are asked for what records hold."""
 READERS = {
-    "engines/files.py": "rows of CSV, Parquet and Feather files: `rows` and `structure`; fields: `FieldRecords`",
+    "engines/csv.py": "rows of CSV files, inside `rows` and `structure`; lines of text",
+    "engines/files.py": "rows of Parquet and Feather files: `rows` and `structure`",
     "engines/arrays.py": "columns of Arrow, pandas and polars: `open_source`, or questions of `StreamedRecords`",
     "engines/sources.py": "what speaks Arrow, and iterators of records: `open_source`",
-    "engines/sql.py": "DuckDB, PostgreSQL, and what else Ibis speaks to: `SqlRecords._ask`, `each_guarded`",
+    "engines/databases.py": "DuckDB, PostgreSQL, and what else Ibis speaks to: `SqlRecords._ask`, `each_guarded`",
     "engines/spark.py": "Spark: `SparkRecords._guarded`, which also turns its log off",
 }
 """All modules that ask libraries for records, and by which guard; each of these is `records.guarded` in the end."""
@@ -502,7 +384,7 @@ def test_every_question_of_every_kind_of_records_is_asked_unheard() -> None:
     assert len(every) > 12
 
 
-UNASKED = {"parts", "part", "in_places", "consumed", "owners", "portions", "encoded", "numbers"}
+UNASKED = {"parts", "part", "in_places", "consumed", "owners", "portions", "coded", "numbers"}
 """Methods that look at no record, and those that only the others call; portions are guarded one by one."""
 
 
@@ -601,31 +483,6 @@ def test_groups_of_odd_records_are_what_they_are_in_two_lists(
     assert CANARY not in caplog.text
 
 
-GROUPS: dict[str, list[Any]] = {
-    "texts": ["old", "new", None],
-    "numbers": [1.0, 2.5, None],
-    "whole numbers": [1, 20, None],
-    "truths": [True, False, None],
-    "dates": [datetime.date(2026, 5, 1), datetime.date(2026, 6, 1), None],
-}
-
-
-@pytest.mark.parametrize("kind", GROUPS)
-def test_groups_have_one_name_wherever_they_lie(kind: str, tmp_path: Path) -> None:
-    """Rows without a group are of neither; the control group is named by its value or by its name."""
-    values = GROUPS[kind]
-    table = pa.table({"x": [0, 1, 1] * 20, "arm": values * 20, "who": list(range(60))})
-    pa.parquet.write_table(table, tmp_path / "a.parquet")
-    connection = duckdb.connect()
-    connection.register("raw", table)
-    frames = [table, table.to_pandas(), pl.from_arrow(table), str(tmp_path / "a.parquet"), connection.sql("from raw")]
-    plain = {"1.0": "1", "2026-05-01": "2026-05-01"}
-    second = plain.get(str(values[1]), str(values[1]))
-    for source, control in [(table, second), *((source, values[1]) for source in frames)]:
-        found = pt.compare_groups(source, group="arm", control_name=control, column="x", unit="who", epsilon=1)
-        assert (found.names[0], found.n) == (second, (20, 20)), type(source)
-
-
 @pytest.mark.parametrize("units", [(0.0, -0.0), ("0.0", "-0.0"), ("7", "7.0"), ("007", " 7")])
 def test_one_person_is_one_however_the_unit_is_written(units: tuple[Any, Any], tmp_path: Path) -> None:
     """As a number everywhere; as a text where it has no type, that is, in CSV files."""
@@ -644,7 +501,7 @@ def test_one_person_is_one_however_the_unit_is_written(units: tuple[Any, Any], t
     for source in sources:
         with pytest.raises(InvalidData, match="both groups"):
             pt.compare_groups(source, group="arm", column="x", unit="who", epsilon=1)
-        assert pt.count_records(source, column="x", unit="who") == 3
+        assert pt.data.count_records(source, column="x", unit="who") == 3
 
 
 def _singles(folder: Path) -> list[Any]:
@@ -725,67 +582,6 @@ def test_one_call_is_one_record_whatever_it_is(name: str, tmp_path: Path) -> Non
     for record in _singles(tmp_path):
         found = _fed(made, feed, record)
         assert found == (seen, expected), type(record)
-
-
-def test_what_update_takes_for_a_batch(tmp_path: Path) -> None:
-    """As its documentation says, of every stream; a mapping and a text are one record, a path is a file."""
-    batches: list[Callable[[list[int]], Any]] = [list, tuple, deque, np.array, pd.Series, pl.Series, pa.array, iter]
-    for made, _ in (_watchers()["Monitor"], _watchers()["Sequential"]):
-        for batch in batches:
-            one = made()
-            one.update(batch([0, 1]))
-            assert one.seen == 2, batch
-        for record in ({"x": 1, "y": 2}, "01", b"01", Odd(), None, np.float64(1)):
-            one = made()
-            one.update(record)
-            assert one.seen == 1, type(record)
-        with pytest.raises(InvalidData, match="a set, which has no order"):
-            made().update({0, 1})
-        WRITERS["csv"](tmp_path / "one.csv")
-        one = made()
-        with pytest.raises(InvalidData, match="column"):
-            one.update(tmp_path / "one.csv")
-        assert one.seen == 0
-    tuples = pt.Monitor({(0, 1): 0.2, (1, 1): 0.8}, {(0, 1): 0.8, (1, 1): 0.2}, epsilon=1)
-    tuples.update((0, 1))
-    assert tuples.seen == 1
-
-
-def _named(folder: Path) -> dict[str, Any]:
-    """Ways to name files that are no records."""
-    for name in ("one.csv", "two.csv"):
-        WRITERS["csv"](folder / name)
-    names = [str(folder / name) for name in ("one.csv", "two.csv")]
-    return {
-        "list": names,
-        "tuple": tuple(names),
-        "array": np.array(names),
-        "array of objects": np.array([Path(name) for name in names], dtype=object),
-        "iterator": iter(names),
-        "iterator of paths": (Path(name) for name in names),
-        "list, one of them a path": [names[0], Path(names[1])],
-        "address": (folder / "one.csv").as_uri(),
-        "address elsewhere": "s3://bucket/one.csv",
-        "open file": (folder / "one.csv").open(),
-        "open file, of bytes": (folder / "one.csv").open("rb"),
-    }
-
-
-def test_names_of_files_are_sources_or_refused_and_no_records(tmp_path: Path) -> None:
-    entrances: dict[str, Callable[[Any], object]] = {
-        **{name: lambda data, enter=ENTRANCES[name]: enter(data, {}, {}) for name in ENTRANCES},  # type: ignore[misc]
-        "groups": lambda data: pt.compare_groups(data, [0, 1] * 40, epsilon=1),
-        "groups, the other one": lambda data: pt.compare_groups([0, 1] * 40, data, epsilon=1),
-        "update": lambda data: pt.Monitor(*RATES, epsilon=1).update(data),
-        "update of a sequential test": lambda data: pt.Sequential(*RATES, epsilon=1).update(data),
-    }
-    del entrances["names"], entrances["groups, units"]
-    said = r"names of files|name of a file|names a file|open file"
-    for name, enter in entrances.items():
-        for way, given in _named(tmp_path).items():
-            with pytest.raises((InvalidData, InvalidInput), match=said):
-                print(name, way, enter(given))
-            getattr(given, "close", lambda: None)()
 
 
 def test_a_stream_takes_no_name_of_a_file_or_table_for_a_record(tmp_path: Path) -> None:

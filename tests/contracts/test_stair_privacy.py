@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import math
@@ -71,17 +70,6 @@ def test_every_release_of_every_data_set_and_neighbour(case: int) -> None:
     assert epsilon * 0.999999 <= ratio <= epsilon * (1 + 1e-12)
 
 
-def test_the_noisy_total_itself_would_tell_the_total_modulo_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
-    test = designed(1)
-
-    def leaky(self: PrivateTest, noisy: Fraction, *, tossed: bool = False) -> str:  # noqa: ARG001
-        return str(noisy)
-
-    monkeypatch.setattr(PrivateTest, "draw_of", leaky)
-    monkeypatch.setattr(PrivateTest, "release", lambda *_: test)
-    assert largest_log_ratio(test, CASES[1][3]) == math.inf
-
-
 def test_half_the_noise_is_caught_twice() -> None:
     test, (_, _, epsilon, n, _) = designed(0), CASES[0]
     half = Stair(Fraction(epsilon), test.score.width // 2)
@@ -99,14 +87,6 @@ def test_runs_have_the_law_of_their_design() -> None:
     said = [test.run(row, rng=rng).decision for row in data]
     share = said.count("alternative") / len(said)
     assert abs(share - test.alpha) < 4 * math.sqrt(test.alpha / 600)
-
-
-def test_no_release_holds_what_its_level_does_not() -> None:
-    """Totals of one stretch of the width are told apart by nothing that leaves."""
-    test = designed(1)
-    spacing, first = test.noise.spacing, math.floor(test.cutoff) + 1 - 2 * test.noise.spacing
-    for start, shift in itertools.product((first, first + spacing), (1, spacing // 2, spacing - 1)):
-        assert test.draw_of(Fraction(start)) == test.draw_of(Fraction(start + shift))
 
 
 NOTIONS = ("approx(0.5, 0.05)", "tv(0.1)", "gdp(0.5)", "zcdp(0.5)", "renyi(2, 0.5)", "kl(0.5)")
@@ -148,27 +128,3 @@ def test_decisions_of_every_data_set_and_neighbour_meet_their_notion(text: str) 
     print(f"{text}: largest violation {violation:.1e}, most room on two symbols {room:.1e}")
     assert violation <= 1e-12
     assert room <= 1e-9
-
-
-@pytest.mark.parametrize("text", NOTIONS)
-def test_half_the_width_is_refused_and_would_break_the_notion(text: str) -> None:
-    test = decided(text, (0.6, 0.4), (0.4, 0.6), 5)
-    noise: Any = test.noise
-    half = type(noise)(noise.notion, noise.width // 2, noise.start)
-    with pytest.raises(InvalidInput, match="which is more than"):
-        dataclasses.replace(test, noise=half)
-    first, heights = noise._heights
-    place = -first
-    p, q = Fraction(heights[place], 1 << 192), Fraction(heights[place + 2], 1 << 192)  # two levels for one record
-    assert float(q) > float(test.privacy.step(float(p), float(1 - p))[0]) + 0.01
-
-
-@pytest.mark.parametrize("text", NOTIONS[2:])  # of the first two the level leaves: test_notions.py
-def test_nothing_but_the_decision_leaves(text: str) -> None:
-    test = decided(text, (0.6, 0.4), (0.4, 0.6), 5)
-    drawn = {test.draw_of(Fraction(total)) for total in range(-500000, 500000, 49999)}
-    assert drawn == {"null", "alternative"}
-    found = test.run([0] * 5)
-    assert (found.statistic, found.pvalue, found.pvalue_alternative, found.fits) == (None, None, None, None)
-    assert found.released == "decision"
-    assert found.privacy == test.privacy.text

@@ -24,7 +24,7 @@ from privatest.changepoint.blocks import BlockDesign
 from privatest.changepoint.detectors import design, law_of
 from privatest.changepoint.direct import DirectDetector
 from privatest.engines import open_source
-from privatest.errors import InvalidDocument, InvalidInput
+from privatest.errors import InvalidDocument
 from privatest.hypotheses import make_pair
 from privatest.privacy import Noise, Notion, canonical_noise
 from privatest.privacy.canonical import loss_range
@@ -37,7 +37,7 @@ from privatest.streams.monitor import Targets, pair_watch
 from privatest.streams.schedule import voting_blocks
 from privatest.streams.sequential_plan import Boundaries
 from privatest.streams.stream import SumBlocks
-from privatest.streams.watch import BitBlocks, Cusum, Watch
+from privatest.streams.watch import Cusum, Watch
 
 P, Q = "bernoulli(0.2)", "bernoulli(0.8)"
 PAIR = make_pair(P, Q)
@@ -270,40 +270,6 @@ def test_evalues_are_finite_and_have_mean_one_at_most(notion: Notion) -> None:
 # Designs, documents, states, prices.
 
 
-@cache
-def change(notion: Notion, method: str = "auto", assume: bool = False, rows: int = 1) -> pt.ChangePlan:
-    return pt.design_change(P, Q, privacy=notion, method=method, assume_change=assume, max_rows_per_unit=rows)
-
-
-@pytest.mark.parametrize(
-    "found",
-    [
-        lambda: change(pt.zcdp(0.5)),
-        lambda: change(pt.gdp(1), "paper"),
-        lambda: change(pt.tv(0.2), "direct", True),
-        lambda: change(pt.approx(2, 0.02), "direct"),
-        lambda: change(pt.approx(2, 0.02), "auto", True, 2),
-        lambda: pt.design_changes(P, Q, privacy="gdp(1)", n=600, max_rows_per_unit=2),
-    ],
-)
-def test_plans_travel_and_say_what_they_meet(found: Callable[[], Any]) -> None:
-    plan = found()
-    again = type(plan).from_json(plan.to_json())
-    assert again == plan
-    assert again.to_json() == plan.to_json()
-    assert again.privacy == plan.privacy == plan.price == plan.notion
-    told = str(plan)
-    assert str(plan.notion) in told
-    assert "epsilon" not in told
-    document = json.loads(plan.to_json())
-    assert document["privacy"] == plan.notion.text
-    for broken in ({"privacy": "pure(1)"}, {"privacy": "zcdp(0.001)"}, {"epsilon": 0.5}):
-        with pytest.raises(InvalidDocument):
-            type(plan).from_dict({**document, **broken})
-    with pytest.raises(InvalidDocument):
-        type(plan).from_dict({name: value for name, value in document.items() if name != "privacy"})
-
-
 def test_runs_say_what_they_meet_and_charge_it(tmp_path: Path) -> None:
     data = [0, 0, 1, 0, 0] * 40 + [1, 1, 0, 1, 1] * 40
     ledger = pt.Ledger(tmp_path / "ledger.db")
@@ -322,20 +288,6 @@ def test_runs_say_what_they_meet_and_charge_it(tmp_path: Path) -> None:
         pt.Monitor(P, Q, privacy="zcdp(0.5)", request="e", **paying)
 
 
-@pytest.mark.parametrize("kind", [pt.Monitor, Sequential])
-def test_states_keep_the_notion(kind: Any, tmp_path: Path) -> None:
-    path, rest = tmp_path / "state.json", {"schedule": (8, 4)} if kind is Sequential else {}
-    one = kind(P, Q, privacy="gdp(1)", state=path, **rest)
-    one.update([0, 1, 0, 0] * 5)
-    assert "privacy=gdp(1)" in repr(one)
-    seen = one._stream._open.start
-    again = kind(P, Q, privacy=pt.gdp(1), state=path, **rest)
-    assert (again.privacy, again.seen) == (pt.gdp(1), seen)
-    assert kind.load(path).privacy == pt.gdp(1)
-    with pytest.raises(InvalidInput, match="other settings"):
-        kind(P, Q, epsilon=1, state=path, **rest)
-
-
 def test_a_stream_whose_noise_does_not_meet_its_notion_is_refused() -> None:
     watch = pair_watch(PAIR, pt.gdp(1), "cusum", Targets(0.1, 1e4, None))
     document = json.loads(watch.text)
@@ -350,18 +302,3 @@ def test_a_stream_whose_noise_does_not_meet_its_notion_is_refused() -> None:
         SequentialPlan.from_dict({**other, "privacy": "zcdp(0.4)"})
     with pytest.raises(InvalidDocument, match="does not hide"):
         SumBlocks(clamped_score(PAIR, (-1, 1), 5), canonical_noise(pt.gdp(1), 4), 4, 0, 1, np.array([1, -1]))
-
-
-@pytest.mark.parametrize("notion", [pt.zcdp(0.5)], ids=str)
-def test_unknown_alternatives(notion: Notion) -> None:
-    """The bits of a goodness-of-fit test, which meets the notion itself."""
-    change = pt.design_change([0.5, 0.5], distance=0.4, privacy=notion, assume_change=True)
-    assert pt.ChangePlan.from_json(change.to_json()).privacy == change.privacy == notion
-    monitor = pt.Monitor([0.5, 0.5], distance=0.4, privacy=notion, max_rows_per_unit=2)
-    assert monitor.privacy == notion
-    blocks = monitor._design.blocks
-    assert isinstance(blocks, BitBlocks)
-    assert blocks.voter.test.privacy == per_row(notion, 2)
-    assert blocks.meets(per_row(notion, 2))
-    assert not blocks.meets(per_row(notion, 3))
-    assert Watch.from_dict(json.loads(monitor._design.text)).privacy == notion

@@ -25,7 +25,7 @@ def test_no_answer_is_silently_wrong(name: str) -> None:
     if name not in ("count_records", "compare_groups, group=x", "detect_change, order=x", "unit=x"):
         assert verdicts["dates"] == "refused"
     if name.startswith("estimate, "):
-        numbers = name in ("estimate, normal", "estimate, share above")
+        numbers = name in ("estimate, normal", "estimate, share above", "estimate, odd_epsilon")
         assert (verdicts["numbers"] == "right") == numbers, verdicts
 
 
@@ -76,7 +76,7 @@ MORE: dict[str, tuple[Any, dict[str, Any], str]] = {
     "true and false": (pd.Series(np.where(ONES, "true", "false"), dtype=object), RATE, "^ALL .* success='Yes'"),
     "percentages": ([f"{100 * abs(x):.0f}%" for x in REALS], MEAN, "^ALL .* stored as text"),
     "currency": ([f"${abs(x):.2f}" for x in REALS], MEAN, "^ALL .* stored as text"),
-    "decimal comma": ([f"{x:.2f}".replace(".", ",") for x in REALS], MEAN, r"^ALL .*pt\.read_as"),
+    "decimal comma": ([f"{x:.2f}".replace(".", ",") for x in REALS], MEAN, r"^ALL .*pt\.data\.read_as"),
     "dates as numbers": (RNG.integers(20200101, 20201231, 1000), MEAN, "^No value .* fits: the data lie above"),
     "beyond 2^53": (2**53 + RNG.integers(0, 9, 1000), MEAN, "^No value .* fits: the data lie above"),
     "a sentinel among ones": (np.where(RNG.random(1000) < 0.2, -999, ONES), RATE, "The others, about .* do not count"),

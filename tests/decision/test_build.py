@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 from functools import cache
@@ -11,15 +10,14 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.decision.private_test import Coin
-from privatest.errors import InvalidDocument, InvalidInput
+from privatest.errors import InvalidInput
 from privatest.laws import NoisyTotal
 
 P, Q = [0.0, 0.5, 0.5], [0.1, 0.6, 0.3]
 
 
 @cache
-def exact(alpha: float = 0.05) -> pt.PrivateTest:
+def exact(alpha: float = 0.05) -> pt.results.PrivateTest:
     return pt.design(P, Q, epsilon=1, n=20, alpha=alpha, release="decision")
 
 
@@ -68,19 +66,6 @@ def test_the_coin_is_drawn_from_the_same_source() -> None:
     assert abs(sum(tossed) / 2000 - float(test.coin.share)) < 0.05
 
 
-def test_documents_keep_the_coin_and_refuse_a_wrong_one() -> None:
-    test = exact()
-    assert pt.PrivateTest.from_json(test.to_json()) == test
-    document = json.loads(test.to_json())
-    for wrong in ({"cutoff": "1/2"}, {"cutoff": "1/2", "share": "2"}, "x", {"cutoff": "a", "share": "1/2"}):
-        with pytest.raises(InvalidDocument):
-            pt.PrivateTest.from_dict({**document, "coin": wrong})
-    found = test.run([1] * 20, rng=np.random.default_rng(0))
-    assert pt.Release.from_dict(found.to_dict()) == found
-    assert found.to_dict()["released"] == "level"
-    assert "released" not in pt.design(P, Q, epsilon=1, n=20).run([1] * 20, rng=np.random.default_rng(0)).to_dict()
-
-
 def test_what_a_decision_cannot_have_is_refused_by_name() -> None:
     with pytest.raises(InvalidInput, match="test='scllr' does not go with release='decision'"):
         pt.design(P, Q, epsilon=1, n=5, test="scllr", release="decision")
@@ -94,16 +79,3 @@ def test_what_a_decision_cannot_have_is_refused_by_name() -> None:
         pt.design(P, Q, epsilon=1, n=5, test="stair")
     with pytest.raises(InvalidInput, match="releases its statistic has an interval"):
         exact().interval(exact().run([1] * 20, rng=np.random.default_rng(0)))
-
-
-def test_sets_and_units() -> None:
-    test = pt.design("bernoulli(0.6)", "bernoulli(p<=0.4)", epsilon=1, n=20, release="decision", max_rows_per_unit=2)
-    assert test.noise.spacing == 2 * test.score.width
-    assert test.noise.exact_loss(test.sensitivity) == 1
-    assert test.beta == pytest.approx(1 - test.power("bernoulli(0.4)"), abs=1e-12)
-
-
-def test_a_coin_lies_strictly_between() -> None:
-    for share in (Fraction(0), Fraction(1), Fraction(3, 2)):
-        with pytest.raises(InvalidInput, match="strictly between 0 and 1"):
-            Coin(Fraction(1), share)

@@ -5,10 +5,7 @@ What leaves the data: a frozen handful of plain values that say how private they
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import math
-import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -19,7 +16,6 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.decision import Release
 from privatest.decision.run import Design
 from privatest.errors import InvalidDocument, InvalidInput
 
@@ -81,7 +77,7 @@ def test_a_release_tells_reads_back_and_knows_its_design(kind: str) -> None:
 @pytest.mark.parametrize("kind", MADE)
 @pytest.mark.parametrize("word", ["unit", "order"])
 def test_what_means_nothing_is_refused_by_name(kind: str, word: str) -> None:
-    refused = word == "order" and not isinstance(made(kind), pt.ChangePlan)
+    refused = word == "order" and not isinstance(made(kind), pt.results.ChangePlan)
     frame = {"x": np.array(DATA), "id": np.arange(len(DATA))}
     pandas = pytest.importorskip("pandas")
     if not refused:
@@ -108,19 +104,21 @@ def test_a_document_of_another_kind_or_version_is_refused_by_its_format(kind: st
 def test_a_plan_cannot_be_edited_into_one_that_costs_more_than_it_says() -> None:
     plan = made("blocks").to_dict()
     with pytest.raises(InvalidDocument, match="before it was rounded"):
-        pt.ChangePlan.from_dict({**plan, "detection": {**plan["detection"], "budget": "9"}})
-    noisy = pt.ChangePlan.from_dict({**plan, "epsilon": 0.5, "detection": {**plan["detection"], "budget": "1/2"}})
+        pt.results.ChangePlan.from_dict({**plan, "detection": {**plan["detection"], "budget": "9"}})
+    noisy = pt.results.ChangePlan.from_dict(
+        {**plan, "epsilon": 0.5, "detection": {**plan["detection"], "budget": "1/2"}}
+    )
     assert noisy._design.detector.design.noise.epsilon == noisy.price == pytest.approx(0.5)  # type: ignore[attr-defined]
     paper = made("paper").to_dict()
     cheaper = {**paper, "epsilon": 0.5, "detection": {**paper["detection"], "budget": "1/2"}}
     with pytest.raises(InvalidDocument, match="costs more than the plan's epsilon"):
-        pt.ChangePlan.from_dict(cheaper)
+        pt.results.ChangePlan.from_dict(cheaper)
     away = pt.design(*COINS, epsilon=2, n=paper["block"], neighbours="add-remove").to_dict()
     with pytest.raises(InvalidDocument, match="a record that comes or goes"):
-        pt.ChangePlan.from_dict({**paper, "detection": {**paper["detection"], "parts": [away]}})
+        pt.results.ChangePlan.from_dict({**paper, "detection": {**paper["detection"], "parts": [away]}})
     fit = made("distance").to_dict()
     with pytest.raises(InvalidDocument, match="costs more than the plan's epsilon"):
-        pt.ChangePlan.from_dict({**fit, "epsilon": 0.5, "detection": {**fit["detection"], "budget": "1/2"}})
+        pt.results.ChangePlan.from_dict({**fit, "epsilon": 0.5, "detection": {**fit["detection"], "budget": "1/2"}})
 
 
 @pytest.mark.parametrize("kind", ["test", "optimum", "fit", "blocks"])
@@ -134,68 +132,6 @@ def test_every_release_has_a_picture(kind: str) -> None:
     else:
         with pytest.raises(InvalidInput, match=r"design\.plot\(release=release\)"):
             read.plot()
-
-
-def test_large_statistics_speak_for_the_null() -> None:
-    fit, test = made("fit"), made("test")
-    for design, like, unlike in ((fit, [0] * 32 + [1] * 8, [1] * 40), (test, [0] * 32 + [1] * 8, [1] * 40)):
-        near, far = design.run(like, rng=rng()), design.run(unlike, rng=rng())
-        assert near.statistic > far.statistic
-        assert near.pvalue > far.pvalue
-        assert (near.decision, far.decision) == ("null", "alternative")
-
-
-PRIVATE = Release("alternative", -3.25, 0.0125, 100, "tight", epsilon=0.5)
-OPEN = Release("null", None, None, 100, "llr", epsilon=math.inf)
-SIMULATED = dataclasses.replace(PRIVATE, simulated=True)
-
-
-def test_its_document_is_plain_json() -> None:
-    assert json.loads(json.dumps(PRIVATE.to_dict(), allow_nan=False)) == {
-        "decision": "alternative",
-        "statistic": -3.25,
-        "pvalue": 0.0125,
-        "pvalue_alternative": None,
-        "fits": None,
-        "epsilon": 0.5,
-        "n": 100,
-        "test": "tight",
-        "neighbours": "replace",
-        "simulated": False,
-        "private": True,
-        "receipt": None,
-        "replayed": False,
-    }
-    assert json.loads(json.dumps(OPEN.to_dict(), allow_nan=False))["epsilon"] == "inf"
-    assert json.loads(json.dumps(SIMULATED.to_dict(), allow_nan=False))["private"] is False
-
-
-def test_it_prints_for_people() -> None:
-    assert str(PRIVATE).splitlines() == [
-        "Release",
-        "  decision    alternative  the data look like the alternative Q",
-        "  statistic   -3.25        with noise; large values speak for P",
-        "  pvalue      0.0125       of so small a statistic, were P true",
-        "  n           100          records, public",
-        "  test        tight",
-        "  epsilon     0.5          privacy loss of this answer, all of it",
-        "  neighbours  replace      hides replacing one record",
-        "  private     yes          0.5-differentially private",
-    ]
-    assert str(OPEN).endswith("NOT PRIVATE: no noise hides single records")
-    assert "statistic" not in str(OPEN)
-    assert str(SIMULATED).endswith("SIMULATED, not private")
-    for small, told in ((1e-12, "1e-12"), (1e-299, "1e-299"), (1e-310, "< 1e-300"), (0.0, "< 1e-300")):
-        tiny = dataclasses.replace(PRIVATE, pvalue=small)
-        assert f"pvalue      {told}" in str(tiny)
-        assert f"probability {told} (the p-value)" in tiny.sentence
-        assert tiny.to_dict()["pvalue"] == small
-
-
-def test_it_compares_and_travels() -> None:
-    assert pickle.loads(pickle.dumps(PRIVATE)) == PRIVATE
-    assert PRIVATE != SIMULATED
-    assert len({PRIVATE, dataclasses.replace(PRIVATE)}) == 1
 
 
 def test_a_decision_and_its_pvalue_are_never_told_apart_without_a_word() -> None:

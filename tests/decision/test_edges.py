@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from datetime import UTC, datetime
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from privatest import design
-from privatest.charge import Receipt
 from privatest.decision import PrivateTest, pvalue
-from privatest.decision.calibration import calibrated_cutoffs, from_score, kind_score, unclamped
+from privatest.decision.calibration import calibrated_cutoffs, from_score, kind_score
 from privatest.errors import InvalidInput
 from privatest.hypotheses import make_pair
-from privatest.ledger import Ledger
-from privatest.privacy import Laplace, NoNoise, Pure, Tulap
-from privatest.privacy.notions import Neighbourhood, make_neighbourhood
+from privatest.privacy import Laplace, Pure, Tulap
+from privatest.privacy.notions import Neighbourhood
 from privatest.scores import LabelCells, Score
 
 LAW = np.array([0.25, 0.75])
@@ -39,131 +33,11 @@ def made(low: int = -2, high: int = 5, **changes: Any) -> PrivateTest:
     return PrivateTest("tight", score(low, high), **settings | changes)
 
 
-@pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize(
-    ("low", "high", "scale", "shift", "replaced", "added"),
-    [(-2, 5, 1, 0, 7, 5), (-6, 1, 1, 0, 7, 6), (3, 5, 1, 0, 2, 5), (-2, 5, 4, 7, 28, 15), (-2, 5, 4, -7, 28, 27)],
-)
-def test_how_far_a_person_moves_the_sum(
-    low: int, high: int, scale: int, shift: int, replaced: int, added: int, rows: int
-) -> None:
-    reach = {
-        kind: Neighbourhood(kind, rows).reach(score(low, high), scale, shift) for kind in ("replace", "add-remove")
-    }
-    assert reach == {"replace": rows * replaced, "add-remove": rows * added}
-    for neighbours, expected in reach.items():
-        test = made(low, high, scale=scale, shift=shift, neighbours=neighbours, max_rows_per_unit=rows)
-        assert test.sensitivity == expected
-
-
-def test_only_known_neighbours_and_whole_numbers_of_rows() -> None:
-    assert make_neighbourhood("add-remove", 2) == Neighbourhood("add-remove", 2)
-    assert Neighbourhood() == Neighbourhood("replace", 1)
-    with pytest.raises(InvalidInput, match="neighbours='swap'"):
-        make_neighbourhood("swap", 1)
-    for wrong in ({"max_rows_per_unit": 0}, {"scale": 0}, {"scale": -1}, {"max_rows_per_unit": 1.5}, {"n": 0}):
-        ((name, value),) = wrong.items()
-        with pytest.raises(InvalidInput, match=f"{name}={value}"):
-            made(**wrong)
-
-
-def test_a_total_that_is_the_cutoff_is_the_alternative() -> None:
-    test = made(noise=Tulap(Fraction(1), 7))
-    found = [test.release(test.cutoff + step).decision for step in (-1, 0, 1)]
-    assert found == ["alternative", "alternative", "null"]
-
-
-def test_what_a_total_stands_for() -> None:
-    """3 records, origin -1, step 1/2; M = 4 and C = 7."""
-    plain, scaled = made(), made(scale=4, shift=7)
-    hidden = made(scale=4, shift=7, neighbours="add-remove")
-    assert plain.threshold == -3 + 4 / 2
-    assert scaled.threshold == -3 + (4 + 3 * 7) / 4 / 2
-    assert hidden.threshold == 4 / 4 / 2
-    assert plain.clamp == scaled.clamp == (-2.0, 1.5)
-    assert hidden.clamp == ((-2 - 7 / 4) / 2, (5 - 7 / 4) / 2)
-    for test, law in ((scaled, LAW), (hidden, LAW)):
-        assert test.null_total.support.tolist() == [-15, 13]
-        assert test.alternative_total.support.tolist() == [-15, 13]
-        np.testing.assert_array_equal(test.null_total.law, law)
-
-
-@pytest.mark.parametrize("records", [["a", "b", "b"], ["b"], [], ["a", None, "z", "b"]])
-def test_a_hidden_number_of_records_is_taken_off_the_total(records: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    test = made(scale=4, shift=7, neighbours="add-remove")
-    monkeypatch.setattr(Tulap, "draw", lambda *_: Fraction(0))
-    total = sum(4 * {"b": 5}.get(record, -2) - 7 for record in records)
-    assert test.run(records).statistic == total / 4 / 2
-
-
-def test_prices_are_exact() -> None:
-    third = Fraction(1, 3)
-    assert made(noise=Tulap(Fraction(1, 2), 7)).price == 1  # less is lost than was asked for
-    assert made(noise=Tulap(third, 7), notion=Pure(third)).price == third
-    above = third + Fraction(1, 10**30)
-    assert made(noise=Tulap(third, 7), notion=Pure(above)).price == above
-    assert made(noise=NoNoise(), notion=Pure(math.inf)).price is None
-
-
 @pytest.mark.parametrize("epsilon", [0.0, -0.5, -1.0])
 def test_no_test_at_no_epsilon(epsilon: float) -> None:
     """However little is lost: scores that are all alike lose nothing."""
     with pytest.raises(InvalidInput, match="must be greater than 0"):
         made(2, 2, noise=Laplace(Fraction(1)), notion=epsilon)
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3])
-def test_what_a_test_prints(rows: int) -> None:
-    text = repr(made(max_rows_per_unit=rows))
-    assert ("max_rows_per_unit" in text) == (rows > 1)
-    assert "noise=Tulap" in text
-    bare = made(noise=NoNoise(), notion=Pure(math.inf))
-    assert "noise=none" in repr(bare)
-    assert "NOT PRIVATE" in repr(bare)
-
-
-def test_a_simulation_is_not_charged(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "ledger.db") as book:
-        book.grant("d", epsilon=1)
-        paid: dict[str, Any] = {"ledger": book, "dataset": "d", "request": "r"}
-        with pytest.raises(InvalidInput, match="a simulation releases nothing"):
-            made().run(["a", "b", "b"], rng=np.random.default_rng(1), **paid)
-        assert book.spent("d") == 0
-        made().run(["a", "b", "b"], **paid)
-        assert book.spent("d") == 1
-
-
-@pytest.mark.parametrize(
-    "plain", [made(), design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=100)], ids=["few", "many"]
-)
-@pytest.mark.parametrize(("scale", "shift"), [(1, 0), (2, 7)])
-def test_bars_of_a_picture_have_the_masses_of_the_law(plain: PrivateTest, scale: int, shift: int) -> None:
-    test = replace(plain, scale=scale, shift=shift, noise=Laplace(plain.sensitivity * Fraction(scale)))
-    high, low = (float(law.support @ law.law) * test.n for law in (test.null_total, test.alternative_total))
-    edges = [Fraction(int(low + part * (high - low))) for part in (-3, -1, 0, 0.25, 0.5, 1, 2, 4)]
-    for found, law in zip(test.masses(edges), (test.null_total, test.alternative_total), strict=True):
-        np.testing.assert_allclose(found, np.diff([law.cdf(edge) for edge in edges]), atol=1e-4)
-
-
-def test_bars_of_a_picture_of_scores_that_are_multiples_of_three() -> None:
-    plain = design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=100)
-    thrice = replace(
-        plain.score, table=3 * plain.score.table, support=3 * plain.score.support, step=plain.score.step / 3
-    )
-    test = replace(plain, score=thrice, noise=Tulap(Fraction(1), thrice.width))
-    high, low = (float(law.support @ law.law) * test.n for law in (test.null_total, test.alternative_total))
-    edges = [Fraction(int(low + part * (high - low))) for part in (-3, -1, 0, 0.25, 0.5, 1, 2, 4)]
-    for found, law in zip(test.masses(edges), (test.null_total, test.alternative_total), strict=True):
-        np.testing.assert_allclose(found, np.diff([law.cdf(edge) for edge in edges]), atol=1e-4)
-
-
-@pytest.mark.parametrize("threshold", [Fraction(0), Fraction(1, 10), Fraction(-3, 7)])
-def test_the_likelihood_ratio_test_cuts_halfway_below_its_ties(threshold: Fraction) -> None:
-    """Ties are the null's. With noise, a total is where it is."""
-    pair = make_pair("bernoulli(0.3)", "bernoulli(0.7)")
-    plain, smooth = (unclamped(pair, 2, kind, threshold=threshold) for kind in ("llr", "sllr"))
-    tie = plain.score.lattice_threshold(threshold, 2)
-    assert (plain.cutoff, smooth.cutoff) == (math.ceil(tie) - Fraction(1, 2), tie)
 
 
 def of_three(laws: dict[str, Any], n: int = 12, **changes: Any) -> PrivateTest:
@@ -269,25 +143,6 @@ def test_what_does_not_fit_has_less_than_a_thousandth_in_two_tails(kind: str, mo
             assert test.release(at).fits not in others
 
 
-def test_the_second_threshold_lies_above_the_first() -> None:
-    with pytest.raises(InvalidInput, match=r"^upper=40 must be greater than cutoff=40"):
-        of_three(TWO_SIDED, 60, cutoff=Fraction(40), upper=Fraction(40))
-    assert of_three(TWO_SIDED, 60, cutoff=Fraction(40), upper=Fraction(41)).two_sided
-    for laws, ends in ((TWO_SIDED, {}), (SIMPLE, {"upper": Fraction(50)})):
-        with pytest.raises(InvalidInput, match="go together"):
-            of_three(laws, 60, cutoff=Fraction(40), **ends)
-
-
-def test_documents_say_whether_a_test_is_private() -> None:
-    assert made().to_dict()["privacy"] == "pure(1)"
-    open_test = unclamped(make_pair([0.2, 0.8], [0.8, 0.2]), 5, "llr")
-    assert open_test.to_dict()["privacy"] == "pure(inf)"
-    assert PrivateTest.from_dict(open_test.to_dict()) == open_test
-    for test in KINDS_OF_TESTS.values():
-        assert PrivateTest.from_json(test.to_json()) == test
-        assert ("upper" in test.to_dict()) == test.two_sided
-
-
 @pytest.mark.parametrize("alpha", [0.1, 0.01])
 @pytest.mark.parametrize("sets", [False, True])
 def test_a_level_is_halved_between_the_two_tails(alpha: float, sets: bool) -> None:
@@ -316,21 +171,6 @@ def test_of_hypotheses_that_mirror_each_other_the_best_thresholds_do_too() -> No
     for wider in (-6, 6):
         other = of_three(laws, 60, cutoff=lower - wider, upper=upper + wider)
         assert best.alpha + best.beta < other.alpha + other.beta
-
-
-@pytest.mark.parametrize("scale", [1, 4])
-def test_the_noise_in_nats(scale: int) -> None:
-    test = made(scale=scale)
-    assert test.noise_sd == pytest.approx(math.sqrt(Tulap(Fraction(1), 1000).variance) / 2 / scale, rel=1e-12)
-
-
-@pytest.mark.parametrize("again", [False, True])
-def test_an_answer_that_is_not_new_says_so(again: bool) -> None:
-    receipt = Receipt("claims", "q0", datetime(2026, 1, 2, tzinfo=UTC), "a.csv", "sha256:5f2d", "3:00", replayed=again)
-    release = replace(made().release(Fraction(3)), receipt=receipt)
-    assert ("this answer is not new" in str(release)) == again
-    (note,) = (fact.value for fact in release.facts() if fact.name == "receipt.note")
-    assert note == f"{'this answer is not new: ' if again else ''}{receipt.note}"
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])

@@ -6,7 +6,6 @@ import pytest
 
 import privatest as pt
 from privatest.errors import InvalidInput
-from privatest.privacy import Pure
 
 TEST = pt.design("bernoulli(0.4)", "bernoulli(0.6)", epsilon=0.5, n=20)
 
@@ -22,14 +21,6 @@ def test_the_librarys_accountant_agrees_with_the_exact_law_of_the_noise() -> Non
     assert own.self_compose(10).get_epsilon_for_delta(1e-6) == pytest.approx(accountant.get_epsilon(1e-6), abs=2e-3)
 
 
-def test_other_noises_stay_within_their_notion() -> None:
-    pytest.importorskip("dp_accounting")
-    laplace = pt.design("bernoulli(0.4)", "bernoulli(0.6)", epsilon=0.5, n=20, test="ncllr")
-    for epsilon in (0.0, 0.25, 0.45):
-        most = Pure(0.5)._delta(epsilon)
-        assert laplace.privacy_loss_distribution().get_delta_for_epsilon(epsilon) <= most + 1e-4
-
-
 def test_opendp_measures_what_the_test_guarantees() -> None:
     dp = pytest.importorskip("opendp.prelude")
     measurement = TEST.to_opendp()
@@ -40,12 +31,6 @@ def test_opendp_measures_what_the_test_guarantees() -> None:
     assert release["decision"] in ("null", "alternative")
     assert release["epsilon"] == 0.5
     assert dp.c.make_composition([measurement, measurement]).map(2) == pytest.approx(1.0)
-
-
-def test_records_that_come_and_go_count_one_each() -> None:
-    pytest.importorskip("opendp.prelude")
-    adding = pt.design("bernoulli(0.4)", "bernoulli(0.6)", epsilon=0.5, n=20, neighbours="add-remove")
-    assert adding.to_opendp().map(3) == 1.5
 
 
 def test_what_is_not_private_goes_nowhere() -> None:

@@ -22,10 +22,3 @@ def test_no_message_quotes_the_first_line_of_a_text_file_which_may_be_a_record(
         pt.compare_groups(where, epsilon=1, **words)  # type: ignore[arg-type]
     assert "17.5" not in str(refused.value)
     assert "Smith" not in str(refused.value).replace(repr(words["group"]), "")
-
-
-def test_the_outcome_is_another_column_than_the_group(tmp_path: Path) -> None:
-    where = tmp_path / "visits.csv"
-    where.write_text("arm,bought\n0,1\n1,0\n")
-    with pytest.raises(InvalidData, match="group='arm' is the column of the records too"):
-        pt.compare_groups(where, group="arm", column="arm", epsilon=1)

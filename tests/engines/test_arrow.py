@@ -18,9 +18,9 @@ import pytest
 from privatest import engines
 from privatest.engines import arrays
 from privatest.engines import arrays as frames
-from privatest.engines.arrays import ArrayRecords, CodedRecords, arrow_records
+from privatest.engines.arrays import ArrayRecords
 from privatest.errors import InvalidData
-from tests.engines.catalogue import NUMERIC, SCORES, by_hand
+from tests.engines.catalogue import NUMERIC, SCORES
 
 SCORE = SCORES["line"].score
 NUMBERS = np.random.default_rng(4).normal(0.5, 2, 1000)
@@ -66,20 +66,6 @@ def test_tables_of_any_library_that_speaks_arrow(make: Any) -> None:
     assert engines.open_source(Capsule(held), column="x", unit="who").count() == 500
 
 
-def test_slices_and_threads_give_the_same_integers(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = [None if i % 7 == 0 else float(x) for i, x in enumerate(NUMBERS)]
-    table = pa.chunked_array([pa.array(values[:311], pa.float64()), pa.array(values[311:], pa.float64())])
-    expected = [by_hand(SCORE, [value]) for value in values]
-    monkeypatch.setattr(frames, "SLICE", 13)
-    for threads in (1, 2, 7):
-        monkeypatch.setattr(arrays.os, "cpu_count", lambda threads=threads: threads)
-        records = engines.open_source(table)
-        assert records.total(SCORE) == sum(expected)
-        assert records.series(SCORE).tolist() == expected
-        assert records.block_totals(SCORE, 41, 5) == [sum(expected[5 + 41 * j : 46 + 41 * j]) for j in range(24)]
-        assert sum(records.histogram(SCORE.cells)) == 1000
-
-
 def test_an_error_in_one_piece_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "SLICE", 10)
     monkeypatch.setattr(arrays.os, "cpu_count", lambda: 3)
@@ -87,17 +73,6 @@ def test_an_error_in_one_piece_stops_the_others(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(frames, "arrow_records", lambda _: 1 / 0)
     with pytest.raises(InvalidData, match="ZeroDivisionError"):
         records.total(SCORE)
-
-
-def test_text_is_looked_up_once_for_each_distinct_one() -> None:
-    score = SCORES["text labels"].score
-    found = arrow_records(pa.array(["a", "b", None, "a", "zzz", ""]))
-    assert isinstance(found, CodedRecords)
-    assert len(found.distinct) == 4
-    assert found.series(score).tolist() == [by_hand(score, [x]) for x in ("a", "b", None, "a", "zzz", "")]
-    assert found.part(1, 3).count() == 2
-    coded = pa.DictionaryArray.from_arrays(pa.array([0, None, 2, 1]), pa.array(["a", "b", None]))
-    assert engines.open_source(coded).series(score).tolist() == [by_hand(score, [x]) for x in ("a", None, None, "b")]
 
 
 @pytest.mark.parametrize("name", NUMERIC)
@@ -112,24 +87,6 @@ def test_decimals_are_the_nearest_doubles(name: str) -> None:
         assert engines.open_source(column).series(score).tolist() == expected
     nulls = pa.array([None, *values], pa.decimal128(38, 12))
     assert engines.open_source(nulls).series(score).tolist() == [score.odd_score, *expected]
-
-
-def test_nulls_of_every_number_type() -> None:
-    kinds = [pa.int8(), pa.uint64(), pa.int64(), pa.float16(), pa.float32(), pa.float64(), pa.bool_()]
-    for kind in kinds:
-        values = [True, None, False] if kind == pa.bool_() else [1, None, 0]
-        array = pa.concat_arrays([pa.array(values, kind), pa.array(values, kind)]).slice(1, 4)
-        expected = by_hand(SCORE, [None, 0, 1, None])
-        assert engines.total(SCORE, array) == expected, kind
-        table = pa.table({"x": [1.0, 2.0, 3.0, 4.0], "who": array})
-        assert engines.open_source(table, column="x", unit="who", max_rows_per_unit=5).count() == 2
-
-
-def test_columns_that_are_all_missing_have_no_type_and_no_error() -> None:
-    table = pa.table({"x": pa.nulls(3), "who": pa.nulls(3)})
-    assert engines.total(SCORE, table, column="x") == 3 * SCORE.odd_score
-    assert engines.open_source(table, column="x", unit="who").count() == 0
-    assert engines.total(SCORE, table, column="x", unit="who") == 0
 
 
 LIBRARIES = {"pyarrow", "pandas", "polars", "duckdb", "ibis", "pyspark", "sqlalchemy", "rich"}

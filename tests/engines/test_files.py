@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import io
 import shutil
@@ -21,9 +20,8 @@ import pytest
 import privatest as pt
 from privatest import engines
 from privatest.engines import files
-from privatest.engines import files as parquet
 from privatest.engines.files import as_paths, format_of
-from privatest.errors import InvalidData, InvalidInput, MissingExtra
+from privatest.errors import InvalidData, InvalidInput
 from tests.engines.catalogue import SCORES
 
 SCORE = SCORES["line"].score
@@ -77,14 +75,6 @@ class TestEveryFormat:
         with pytest.raises(InvalidData, match=r"cannot be read as|is empty"):
             engines.open_source(path, column="x")
 
-    def test_a_thousand_files_give_the_same_integer(self, tmp_path: Path, form: str) -> None:
-        writers = {"parquet": pq.write_table, "feather": pa.feather.write_feather, "csv": pa.csv.write_csv}
-        for number in range(1000 if form == "parquet" else 100):
-            rows = NUMBERS[number::1000] if form == "parquet" else NUMBERS[number::100]
-            writers[form](pa.table({"x": rows}), str(tmp_path / f"{number % 7}-{number}.{form}"))
-        records = engines.open_source(tmp_path)
-        assert (records.count(), records.total(SCORE)) == (len(NUMBERS), EXPECTED)
-
 
 def test_files_cut_short_are_refused_when_opened(folder: Path) -> None:
     for form in ("parquet", "feather"):
@@ -136,13 +126,6 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
         engines.open_source(tmp_path / "a", column="x")
 
 
-def test_a_column_twice_in_a_file_cannot_be_meant(tmp_path: Path) -> None:
-    (tmp_path / "twice.csv").write_text("x,x,y\n1,2,3\n")
-    with pytest.raises(InvalidData, match=r"2 columns of .* are called 'x'"):
-        engines.open_source(tmp_path / "twice.csv", column="x")
-    assert engines.total(SCORE, tmp_path / "twice.csv", column="y") == int(SCORE.of_numbers([3]).sum())
-
-
 def test_no_file_no_folder_no_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "claims.parquet").write_bytes(b"")
@@ -158,17 +141,6 @@ def test_no_file_no_folder_no_match(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidData, match="holds no data files"):
         engines.open_source("empty")
-
-
-def test_names_without_a_known_ending_are_refused_whatever_they_begin_with(tmp_path: Path) -> None:
-    """First bytes may be those of a record: the name alone says what a file is."""
-    told = set()
-    for start in (b"PAR1", b"ARROW1", b"x\n1\n", b""):
-        (tmp_path / "part-0").write_bytes(start)
-        with pytest.raises(InvalidData, match="no known format") as caught:
-            engines.open_source(tmp_path / "part-0")
-        told.add(str(caught.value))
-    assert len(told) == 1
 
 
 def test_texts_that_are_no_paths_are_not_taken_for_any() -> None:
@@ -197,36 +169,6 @@ def test_only_the_needed_columns_are_read(folder: Path, monkeypatch: pytest.Monk
     assert all(names == ["x"] for names in seen)
 
 
-def test_large_row_groups_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Through a buffer, a few rows at a time, in order."""
-    monkeypatch.setattr(parquet, "BUFFER", 4096)
-    monkeypatch.setattr(parquet, "BATCH", 97)
-    pq.write_table(pa.table({"x": NUMBERS}), tmp_path / "one.parquet", row_group_size=10**6)
-    records = engines.open_source(tmp_path / "one.parquet")
-    np.testing.assert_array_equal(records.series(SCORE), SCORE.of_numbers(NUMBERS))
-    assert records.total(SCORE) == EXPECTED
-
-
-def test_the_number_of_rows_of_parquet_comes_from_the_footer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(*_: Any) -> Any:
-        raise AssertionError("a row was read")
-
-    monkeypatch.setattr(files, "row_part", never)
-    assert engines.open_source(folder / "parquet", column="x").count() == len(NUMBERS)
-
-
-def test_empty_files_have_no_records(tmp_path: Path) -> None:
-    table = pa.table({"x": pa.array([], pa.float64())})
-    pq.write_table(table, tmp_path / "none.parquet")
-    pa.feather.write_feather(table, tmp_path / "none.feather")
-    (tmp_path / "none.csv").write_text("x\n")
-    for form in ("parquet", "feather", "csv"):
-        records = engines.open_source(tmp_path / f"none.{form}")
-        assert (records.count(), records.total(SCORE), records.series(SCORE).tolist()) == (0, 0, [])
-        assert records.block_totals(SCORE, 3) == []
-        assert set(records.histogram(SCORE.cells)) == {0}
-
-
 def test_a_file_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise PermissionError("secret 4711")  # root may read everything, so the system's refusal is played
@@ -236,12 +178,6 @@ def test_a_file_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPat
         engines.open_source(folder / "parquet", column="x")
     assert "4711" not in str(caught.value)
     assert caught.value.__context__ is None
-
-
-def test_without_pyarrow_files_are_a_missing_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r'pip install "pyarrow>=[\d.]+"$'):
-        engines.open_source(folder / "csv" / "data.csv", column="x")
 
 
 class Terminal(io.StringIO):
@@ -260,48 +196,6 @@ def test_a_progress_bar_on_a_terminal_and_nothing_elsewhere(
         assert engines.total(SCORE, path, column="x") == EXPECTED
         assert ("reading" in stderr.getvalue()) is shown
         assert shown or stderr.getvalue() == ""
-
-
-@pytest.mark.parametrize("form", ["parquet", "feather", "arrows", "csv"])
-def test_the_progress_bar_tells_bytes_and_no_rows(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither in its end nor in its steps: with add-remove neighbours the number of rows is not public."""
-    from rich.progress import Progress
-
-    table, path = pa.table({"x": np.arange(12_345) % 7 / 7}), tmp_path / f"data.{form}"
-    if form == "parquet":
-        monkeypatch.setattr(parquet, "BATCH", 1000)  # several batches of one row group
-        pq.write_table(table, path)
-    elif form == "csv":
-        pyarrow.csv.write_csv(table, path)
-    else:
-        make = pa.ipc.new_file if form == "feather" else pa.ipc.new_stream
-        with make(path, table.schema) as writer:
-            writer.write_table(table, max_chunksize=5000)
-    ends, steps = [], []
-    plain = Progress.add_task
-    monkeypatch.setattr(
-        Progress, "add_task", lambda *a, total, **k: (ends.append(total), plain(*a, total=total, **k))[1]
-    )
-    monkeypatch.setattr(Progress, "advance", lambda _self, _task, amount: steps.append(amount))
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=10_000, neighbours="add-remove")
-    test.run(path, column="x")
-    size = path.stat().st_size
-    assert ends == [size]  # total and count in one pass
-    assert size - 3 <= sum(steps) <= size
-    assert len([step for step in steps if step]) <= 3  # as many as the file has pieces: none for each thousand rows
-    assert "12345" not in sys.stderr.getvalue()  # type: ignore[attr-defined]
-
-
-def test_compressed_text(tmp_path: Path) -> None:
-    text = b"x\tname\n" + b"".join(f"{x!r}\tn\n".encode() for x in NUMBERS.tolist())
-    (tmp_path / "a.tsv").write_bytes(text)
-    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(text))
-    (tmp_path / "a.tsv.bz2").write_bytes(bz2.compress(text))
-    (tmp_path / "a.tsv.zst").write_bytes(pa.compress(text, codec="zstd", asbytes=True))
-    for name in ("a.tsv", "a.tsv.gz", "a.tsv.bz2", "a.tsv.zst"):
-        assert engines.total(SCORE, tmp_path / name, column="x") == EXPECTED
 
 
 def test_words_that_contradict_each_other(folder: Path) -> None:
@@ -353,7 +247,7 @@ def test_the_first_line_of_a_text_file_is_in_no_message(headerless: list[Path]) 
                 )
             ]
         asks += [
-            lambda path=path: pt.count_records(path, column=guess),
+            lambda path=path: pt.data.count_records(path, column=guess),
             lambda path=path: test.run(path, column=guess),
             lambda path=path: test.run(path, column="x", unit=guess),
             lambda path=path: pt.detect_change(path, P, Q, epsilon=1, column=guess),

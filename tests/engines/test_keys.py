@@ -18,8 +18,8 @@ import pyarrow as pa
 import pytest
 
 from privatest import engines
-from privatest.engines.keys import keys_at, keys_of_array, keys_of_objects, plain_key, plain_time, ranks
-from tests.engines.warehouses import SPARK, WAREHOUSES, new_table
+from privatest.engines.keys import keys_at, keys_of_array, keys_of_objects, plain_key, ranks
+from tests.engines.warehouses import SPARK, WAREHOUSES
 
 DAY = datetime.date(2009, 3, 1)
 NOON = datetime.datetime(2009, 3, 1, 12, 30)
@@ -38,28 +38,6 @@ def test_a_key_is_told_as_json_has_it(key: Any, told: Any) -> None:
     found = plain_key(key)
     assert (type(found), found) == (type(told), told)
     json.dumps(found, allow_nan=False)
-
-
-def test_a_field_of_a_csv_file_is_a_number_where_it_sorts_as_one() -> None:
-    assert [plain_key(key, untyped=True) for key in (b"2009", b" 2.5", b"1e999", b"2009-03-01", b"x")] == [
-        2009, 2.5, "inf", "2009-03-01", "x",
-    ]  # fmt: skip
-
-
-def test_a_key_whose_own_code_raises_is_not_told() -> None:
-    class Raising(float):
-        def __float__(self) -> float:
-            raise RuntimeError("2009")
-
-    assert plain_key(Raising(1)) is None
-
-
-def test_a_time_is_told_in_iso_form() -> None:
-    assert plain_time("2009-03-01 12:00:00+02") == "2009-03-01T12:00:00+02:00"
-    assert plain_time("10000-01-01") == "10000-01-01"
-    assert plain_time("2009-03-01 00:00:00.5") == "2009-03-01T00:00:00.5"
-    assert plain_time("2009-03-01 00:00:00.000+00") == "2009-03-01T00:00:00+00:00"
-    assert plain_time("infinity") == "infinity"
 
 
 def test_places_count_over_all_parts_and_missing_keys_come_last() -> None:
@@ -93,13 +71,6 @@ def test_dates_are_told_as_dates_whatever_holds_them(frame: str, kind: str) -> N
     assert records.order_values([2, 0, 1]) == [told[i] for i in (2, 0, 1)]
 
 
-@pytest.mark.parametrize("kind", [pa.duration("s"), pa.time32("s")], ids=str)
-def test_spans_and_times_of_day_are_told(kind: pa.DataType) -> None:
-    table = pa.table({"x": [1.0, 2.0], "when": pa.array([90, 60], type=kind)})
-    records: Any = engines.open_source(table, column="x", order="when")
-    assert records.order_values([0]) == ["60 seconds"]
-
-
 @pytest.mark.parametrize("opener", NAMED)
 def test_databases_tell_dates_numbers_and_texts(opener: str, tmp_path: Path) -> None:
     columns = {
@@ -120,27 +91,6 @@ def test_databases_tell_dates_numbers_and_texts(opener: str, tmp_path: Path) -> 
         records: Any = engines.open_source(source, column="x", order=order)
         assert records.has_order_values
         assert records.order_values(range(4)) == values, order
-
-
-def test_postgresql_tells_what_python_has_not() -> None:
-    """Years beyond 9999 and infinity: an error for one of them would tell where the index lies."""
-    days = ["2009-03-01", "12009-03-01", "infinity", "-infinity", "0044-03-15 BC"]
-    address = new_table(
-        "x float8, day date, moment timestamp, exact numeric, word text",
-        *((float(i), day, day, f"{i}.50", f"\u00e4{i}") for i, day in enumerate(days)),
-    )
-    ordered = ["-infinity", "0044-03-15 BC", "2009-03-01", "12009-03-01", "infinity"]
-    moments = ["-infinity", "0044-03-15 00:00:00 BC", "2009-03-01", "12009-03-01", "infinity"]
-    told = {
-        "day": ordered,
-        "moment": moments,
-        "exact": [0.5, 1.5, 2.5, 3.5, 4.5],
-        "word": [f"\u00e4{i}" for i in range(5)],
-    }
-    for order, values in told.items():
-        records: Any = engines.open_source(address, column="x", order=order)
-        assert records.has_order_values
-        assert records.order_values(range(5)) == values, order
 
 
 def test_texts_that_look_like_numbers_are_texts_where_the_column_has_a_type() -> None:

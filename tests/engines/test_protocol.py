@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,13 +11,9 @@ from privatest.engines.records import UNDECLARED, Declared, check_declared
 from privatest.errors import InvalidData
 from privatest.hypotheses import make_pair
 from privatest.scores import Score, clamped_score
-from tests.engines.catalogue import NUMERIC, SCORES, TEXT
+from tests.engines.catalogue import SCORES
 
 NUMBERS, STRINGS = Declared("numbers", "float64"), Declared("text", "string", "amount")
-
-
-def with_label(label: Any) -> Score:
-    return clamped_score(make_pair({"a": 0.4, label: 0.6}, {"a": 0.6, label: 0.4}), (-1, 1))
 
 
 def over(*labels: Any) -> Score:
@@ -27,26 +21,6 @@ def over(*labels: Any) -> Score:
     return clamped_score(
         make_pair(dict(zip(labels, shares, strict=True)), dict(zip(labels, shares[::-1], strict=True))), (-1, 1)
     )
-
-
-@pytest.mark.parametrize("name", NUMERIC)
-def test_numbers_fit_numbers(name: str) -> None:
-    check_declared(NUMBERS, SCORES[name].score)
-    with pytest.raises(InvalidData, match="Column 'amount' is text"):
-        check_declared(STRINGS, SCORES[name].score)
-
-
-@pytest.mark.parametrize("name", TEXT)
-def test_text_fits_text(name: str) -> None:
-    check_declared(STRINGS, SCORES[name].score)
-    with pytest.raises(InvalidData, match="no label of the distributions is a number"):
-        check_declared(NUMBERS, SCORES[name].score)
-
-
-@pytest.mark.parametrize("label", [1, 0.5, True, np.int64(3), np.True_, Fraction(1, 3), Decimal("0.5")], ids=repr)
-def test_one_number_among_the_labels_is_enough(label: Any) -> None:
-    check_declared(NUMBERS, with_label(label))
-    check_declared(STRINGS, with_label(label))
 
 
 @pytest.mark.parametrize("name", SCORES)

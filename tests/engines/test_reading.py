@@ -30,8 +30,6 @@ NUMBERS = clamped_score(make_pair(*NORMAL), (-1, 1))
 LABELS = clamped_score(make_pair(*ANSWERS), (-1, 1))
 WRITTEN = ["1,5", "-0,25", "0.5", " 2 ", "NA", " - ", "", "x", "1.000,5", "1,5,5", "1e-1", None]
 MEANT = [1.5, -0.25, math.nan, 2.0, *[math.nan] * 6, 0.1, math.nan]
-SAID = ["YES", " yes", "no ", "NO", "maybe", "NA", "1", "", None, "Yes\t"]
-UNDERSTOOD = ["yes", "yes", "No", "No", None, None, "1", None, None, "yes"]
 
 
 def _csv(values: list[Any], folder: Path) -> Path:
@@ -65,7 +63,7 @@ TABLES: dict[str, Callable[[list[Any], Path], Any]] = {
 }
 SINGLE: dict[str, Callable[[list[Any], Path], Any]] = {
     "list": lambda values, _: list(values),
-    "lines": lambda values, _: pt.read_lines([v or "" for v in values]),
+    "lines": lambda values, _: pt.data.read_lines([v or "" for v in values]),
     "array": lambda values, _: np.array(values, dtype=object),
 }
 EVERY = {**TABLES, **SINGLE}
@@ -86,49 +84,10 @@ def test_a_decimal_comma_is_read_where_it_was_said(opener: str, tmp_path: Path) 
     assert records.histogram(NUMBERS.cells)[-1] == sum(map(math.isnan, MEANT))
 
 
-@pytest.mark.parametrize("opener", EVERY)
-def test_labels_in_any_case(opener: str, tmp_path: Path) -> None:
-    records = opened(opener, SAID, tmp_path, fold_case=True, missing=["NA"])
-    records.check(LABELS)
-    wanted = [int(LABELS.table[LABELS.cells.index_of(one)]) for one in UNDERSTOOD]  # type: ignore[attr-defined]
-    assert records.series(LABELS).tolist() == wanted
-    plain = EVERY[opener](SAID, tmp_path)
-    strict = engines.open_source(plain, **({"column": "x"} if opener in TABLES else {}))
-    assert strict.total(LABELS) != sum(wanted)
-
-
 def test_a_text_that_means_missing_may_be_a_label_no_more(tmp_path: Path) -> None:
     for opener in EVERY:
         found = opened(opener, ["1", "yes"], tmp_path, missing=["1"])
         assert found.histogram(LABELS.cells)[-1] == 1, opener
-
-
-@pytest.mark.parametrize("opener", ["CSV", "Parquet", "pandas objects"])
-def test_units_and_orders_are_kept(opener: str, tmp_path: Path) -> None:
-    values, who = ["1,5", "0,5", "-1,0", "NA", "2"], [1, 1, 2, 2, 3]
-    table = pa.table({"x": pa.array(values), "who": who, "when": [5, 4, 3, 2, 1]})
-    frame = table.to_pandas()
-    frame["x"] = frame["x"].astype(object)
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    pa.parquet.write_table(table, tmp_path / "a.parquet")
-    source = {"CSV": tmp_path / "a.csv", "Parquet": tmp_path / "a.parquet", "pandas objects": frame}[opener]
-    numbers = pd.DataFrame({"x": [1.5, 0.5, -1.0, math.nan, 2.0], "who": who, "when": [5, 4, 3, 2, 1]})
-    for words in ({"unit": "who", "max_rows_per_unit": 1}, {"order": "when"}):
-        found, wanted = (
-            engines.open_source(one, column="x", **words)  # type: ignore[arg-type]
-            for one in (read_as(source, decimal=",", missing=["NA"]), numbers)
-        )
-        assert found.total(NUMBERS) == wanted.total(NUMBERS)
-        if "order" in words:
-            assert found.series(NUMBERS).tolist() == wanted.series(NUMBERS).tolist()
-        assert found.promise == wanted.promise
-
-
-def test_numbers_are_what_they_are() -> None:
-    for source in (np.array([0.5, 1.5]), pd.Series([0.5, 1.5]), pa.array([0.5, 1.5])):
-        assert engines.open_source(read_as(source, decimal=",", missing=["0.5"])).total(NUMBERS) == engines.total(
-            NUMBERS, [0.5, 1.5]
-        )
 
 
 def test_no_record_raises_and_none_is_quoted(recwarn: pytest.WarningsRecorder) -> None:
@@ -171,7 +130,7 @@ def test_how_the_data_are_read_is_part_of_the_request(tmp_path: Path) -> None:
     test, path = pt.design(*NORMAL, epsilon=1, n=2), _csv(["0,5", "NA"], tmp_path)
     paying: dict[str, Any] = {"column": "x", "ledger": ledger, "dataset": "d", "request": "r"}
     first = test.run(read_as(path, decimal=","), **paying)
-    again = test.run(pt.open_once(read_as(path, decimal=",")), **paying)
+    again = test.run(pt.data.open_once(read_as(path, decimal=",")), **paying)
     assert again.replayed
     assert again.receipt is not None
     assert again.receipt.same_source  # the same file, whatever it is wrapped in
@@ -181,13 +140,6 @@ def test_how_the_data_are_read_is_part_of_the_request(tmp_path: Path) -> None:
             test.run(other, **paying)
     with pytest.raises(RequestConflict, match="decimal ',' then, None now"):
         test.run(path, **paying)
-
-
-def test_what_is_read_as_it_is_is_the_same_request(tmp_path: Path) -> None:
-    path = _csv(["0.5"], tmp_path)
-    assert read_as(path) is path
-    one, two = (read_as(path, missing=texts) for texts in (["b", "a "], ["a", "b", "a"]))
-    assert one.reading == two.reading
 
 
 @pytest.mark.parametrize(
@@ -219,8 +171,3 @@ def test_fields_are_separated_as_was_said(tmp_path: Path) -> None:
     for source in ([1.0], _parquet(["a"], tmp_path), "duckdb:///a.db::t"):
         with pytest.raises(InvalidInput, match=r"delimiter=';' is about CSV files.*Leave it out"):
             engines.open_source(read_as(source, delimiter=";"))
-
-
-def test_it_is_said_once() -> None:
-    with pytest.raises(InvalidInput, match="said already"):
-        read_as(read_as([1], decimal=","), fold_case=True)

@@ -7,7 +7,6 @@ import math
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-import privatest as pt
 from privatest import engines
-from privatest.engines import expression, open_source
+from privatest.engines import open_source, sql
 from privatest.engines.records import counting_score
 from privatest.engines.spark import SparkRecords
-from privatest.errors import InvalidData, MissingExtra
+from privatest.errors import InvalidData
 from privatest.scores import Score
-from tests.engines.catalogue import SCORES, first_rows
+from tests.engines.catalogue import SCORES
 from tests.engines.extremes import EXTREMES, doubles, scores
 from tests.engines.warehouses import SPARK, WAREHOUSES, spark
 
@@ -50,7 +48,7 @@ def test_every_double_gets_the_score_it_has_in_memory(name: str, tmp_path: Path)
     assert isinstance(records, SparkRecords)
     F = records.language.functions
     wanted = {f"s{i}": score for i, score in enumerate(scores(cells))}
-    made = [expression.score_of_number(s, F.col("r"), records.language).alias(name) for name, s in wanted.items()]
+    made = [sql.score_of_number(s, F.col("r"), records.language).alias(name) for name, s in wanted.items()]
     by_expressions = sorted(records.rows.select("o", *made).collect())
     for name_of_score, score in wanted.items():
         assert_same(numbers, [row[name_of_score] for row in by_expressions], score)
@@ -88,13 +86,6 @@ def test_totals_blocks_series_and_histograms(name: str, tmp_path: Path) -> None:
     assert records.histogram(score.cells) == np.bincount(index, minlength=score.cells.count + 1).tolist()
 
 
-def test_nan_in_a_file_whose_numbers_are_finite(tmp_path: Path) -> None:
-    """NaN is in no minimum and maximum that a Parquet file states."""
-    for name in ("line", "bounded", "integers"):
-        records = open_source(frame({"x": [0.5, math.nan, 1.0]}, tmp_path))
-        assert records.total(SCORES[name].score) == sum(expected(SCORES[name].score, [0.5, math.nan, 1.0]))
-
-
 def jobs() -> int:
     """How many jobs the session has run so far."""
     tracker = spark().sparkContext._jsc.sc().statusStore()
@@ -121,28 +112,6 @@ def test_no_python_worker_is_needed(tmp_path: Path) -> None:
     plan = records._sorted(SCORES["dyadic"].score)._jdf.queryExecution().executedPlan().toString()
     assert "Sort" in plan
     assert "Python" not in plan
-
-
-def test_texts_and_other_types() -> None:
-    texts = ["a", "b", "", None, "A", " a", "\u00e4", "a"]
-    table = LABELS.table.tolist()
-    wanted = sum(table[LABELS.cells.index_of(text)] for text in texts)  # type: ignore[attr-defined]
-    session = spark()
-    rows = session.createDataFrame([(text, place) for place, text in enumerate(texts)], "x string, day int")
-    assert engines.total(LABELS, rows, column="x") == wanted
-    if not session.version.startswith("3."):  # Spark 4 has collations
-        ignoring = rows.selectExpr("collate(x, 'UTF8_LCASE') AS x", "day")
-        assert engines.total(LABELS, ignoring, column="x") == wanted
-        assert open_source(ignoring, column="day", unit="x").count() == len(set(texts) - {None})
-    for kind, values in {
-        "boolean": ["true", "false", "NULL"],
-        "bigint": ["0", "9007199254740993", "NULL"],
-        "float": ["0.5", "'NaN'", "'Infinity'"],
-        "decimal(20, 3)": ["0.125", "1.3", "NULL"],
-    }.items():
-        typed = session.sql(" UNION ALL ".join(f"SELECT CAST({value} AS {kind}) AS x" for value in values))
-        numbers = [{"true": 1, "false": 0, "NULL": None}.get(v, v.strip("'")) for v in values]
-        assert engines.total(LINE, typed) == sum(expected(LINE, numbers)), kind
 
 
 def test_ties_and_orders(tmp_path: Path) -> None:
@@ -193,32 +162,6 @@ def test_times_are_places_over_the_change_of_the_clock_and_far_away() -> None:
         assert open_source(typed, column="x", unit=order).count() == len(moments), order
 
 
-def test_blanks_that_pad_are_no_part_of_a_text(tmp_path: Path) -> None:
-    session, texts = spark(), ["a", "b ", "", " a", None]
-    session.sql(f"CREATE TABLE padded (x CHAR(3), v VARCHAR(3), n DOUBLE) USING parquet LOCATION '{tmp_path}/padded'")
-    try:
-        values = ", ".join("(NULL, NULL, 0.1)" if text is None else f"('{text}', '{text}', 0.1)" for text in texts)
-        session.sql(f"INSERT INTO padded VALUES {values}")
-        table, cells = session.table("padded"), LABELS.cells
-        for column, read in (("x", [text and text.rstrip(" ") for text in texts]), ("v", texts)):
-            wanted = sum(int(LABELS.table[cells.index_of(text)]) for text in read)  # type: ignore[attr-defined]
-            assert engines.total(LABELS, table, column=column) == wanted, column
-            assert open_source(table, column="n", unit=column).count() == 4
-            assert open_source(table, column="n", order=column).block_totals(LINE, 5) == [
-                sum(expected(LINE, [0.1] * 5))
-            ]
-    finally:
-        session.sql("DROP TABLE padded")
-
-
-def test_labels_with_nul() -> None:
-    law = {"a\0": 0.5, "a": 0.3, "\0": 0.2}
-    score = pt.design(law, {**law, "a\0": 0.2, "\0": 0.5}, epsilon=1, n=9).score
-    texts = [*law, "a\0b", None]
-    rows = spark().createDataFrame([(text,) for text in texts], "x string")
-    assert engines.total(score, rows) == engines.total(score, texts)
-
-
 def test_what_structure_can_refuse_gets_a_sentence() -> None:
     rows = spark().createDataFrame([(0.5, 0.6, 1)], "x double, X double, who int")
     with pytest.raises(InvalidData, match=r"Columns 'x' and 'X' of the DataFrame differ in case only"):
@@ -253,13 +196,6 @@ def test_rows_that_arrive_meanwhile_are_in_count_and_sum_or_in_neither(tmp_path:
         (tmp_path / "1.parquet").unlink()
 
 
-def test_an_empty_frame_has_nothing(tmp_path: Path) -> None:
-    table = pa.table({"x": pa.array([], pa.float64()), "when": pa.array([], pa.int64())})
-    records = open_source(frame(table, tmp_path), column="x", order="when")
-    assert (records.count(), records.total(LINE), records.block_totals(LINE, 2)) == (0, 0, [])
-    assert not records.series(LINE).size
-
-
 def test_wrong_structure_is_an_error(tmp_path: Path) -> None:
     rows = frame({"amount": [1.0], "name": ["a"]}, tmp_path)
     for words, message in [
@@ -280,20 +216,6 @@ def test_wrong_structure_is_an_error(tmp_path: Path) -> None:
     assert engines.total(LINE, rows.selectExpr("amount AS `a.b ``c`")) == sum(expected(LINE, [1.0]))
 
 
-def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = frame({"x": [0.5]}, tmp_path)
-    monkeypatch.setitem(sys.modules, "pyspark.sql.functions", None)
-    with pytest.raises(MissingExtra, match=r'pip install "pyspark>=[\d.]+"$'):
-        open_source(rows)
-
-
-def test_a_folder_of_a_thousand_files(tmp_path: Path) -> None:
-    numbers = np.random.default_rng(8).normal(0.5, 1, 20_000)
-    for part in range(1000):
-        pa.parquet.write_table(pa.table({"x": numbers[part::1000]}), tmp_path / f"part-{part:04d}.parquet")
-    assert engines.total(LINE, spark().read.parquet(str(tmp_path))) == int(LINE.of_numbers(numbers).sum())
-
-
 def test_an_executor_killed_during_the_job_changes_nothing(root: Path) -> None:
     """Two executor processes; one gets kill -9 when a part of the tasks is done."""
     spark()  # where there is no Java, this says so
@@ -306,32 +228,3 @@ def test_an_executor_killed_during_the_job_changes_nothing(root: Path) -> None:
     assert report["tasks done when killed"] < report["tasks"]
     assert report["executors seen"] >= 3  # two, and the one that took the dead one's place
     assert report["total"] == report["expected"]
-
-
-def test_padded_texts_sort_without_their_padding(tmp_path: Path) -> None:
-    """Beside a tab, which sorts before a blank: Spark itself pads the constants it compares with, but not an order."""
-    session = spark()
-    session.sql(f"CREATE TABLE tabbed (day CHAR(4), n DOUBLE) USING parquet LOCATION '{tmp_path}/tabbed'")
-    try:
-        session.sql("INSERT INTO tabbed VALUES ('a\t', 0.1), ('a', 0.2), ('a b', 0.3), ('', 0.4), ('\t', 0.5)")
-        for frame in (session.table("tabbed"), session.table("tabbed").selectExpr("day AS day", "n")):
-            found = open_source(frame, column="n", order="day").series(LINE).tolist()
-            assert found == expected(LINE, [0.4, 0.5, 0.2, 0.1, 0.3])
-    finally:
-        session.sql("DROP TABLE tabbed")
-
-
-def test_rows_that_arrive_between_two_jobs_are_in_count_and_sum_or_in_neither() -> None:
-    """A frame with a row more for each millisecond that has passed when a job starts."""
-    start = time.time_ns() // 10**6 - 1000
-    growing = spark().range(2 * 10**6).where(f"id < unix_millis(current_timestamp()) - {start}")
-    for cut in ({}, {"unit": "day"}):
-        counts = []
-        for _ in range(2):
-            records = open_source(growing.selectExpr("0.1D AS x", "id AS day"), column="x", **cut)
-            records.check(LINE)
-            counts.append(records.count())
-            assert records.total(LINE) == sum(expected(LINE, [0.1])) * counts[-1]
-            with pytest.raises(InvalidData, match="changed while they were read"):
-                records.histogram(LINE.cells, first_rows)  # another question is another reading
-        assert 1000 < counts[0] < counts[1]

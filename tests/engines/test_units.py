@@ -17,16 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privatest import engines
-from privatest.engines import units as cuts
-from privatest.engines.keys import keys_of_objects, ranks
 from privatest.engines.records import Surplus
 from privatest.engines.records import nearest as rounded
 from privatest.engines.units import sum_of_persons
 from privatest.errors import InvalidData
 from privatest.scores import DyadicCells, Score
-from tests.engines.catalogue import SCORES
 
-SCORE = SCORES["line"].score
 CELLS = DyadicCells(0, 0, 10)  # the score of k is k, for k = 0 .. 9
 DIGITS = Score(CELLS, np.append(np.arange(10), 3), Fraction(0), Fraction(1), np.arange(1), np.ones(1), np.ones(1))
 
@@ -90,32 +86,6 @@ def test_one_unit_never_decides_about_another(
     mixed = list(rows)
     shuffle.shuffle(mixed)
     assert summed(mixed, most) == summed(rows, most)
-
-
-def test_many_parts_are_merged_into_the_same_tally(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(5)
-    who, x = rng.integers(0, 40, 3000), rng.integers(0, 10, 3000).astype(float)
-    table = pa.table({"who": who, "x": x})
-    expected = engines.open_source(table, column="x", unit="who", max_rows_per_unit=3)
-    monkeypatch.setattr(cuts, "GATHER", 50)
-    pieces = pa.concat_tables([table.slice(first, 7) for first in range(0, 3000, 7)])
-    found = engines.open_source(pieces, column="x", unit="who", max_rows_per_unit=3)
-    assert (
-        (found.total(DIGITS), found.count()) == (expected.total(DIGITS), expected.count()) == (found.total(DIGITS), 120)
-    )
-    assert found.total(DIGITS) == nearest(by_hand(list(zip(who.tolist(), x.tolist(), strict=True)), 3))
-
-
-def test_units_too_far_apart_to_be_packed_are_counted_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(6)
-    near, x = rng.integers(0, 30, 2000), rng.integers(0, 10, 2000).astype(float)
-    far = np.array([2**63 - 1, -(2**63), *rng.integers(-(2**62), 2**62, 28)])
-    for gather in (50, 10**6):
-        monkeypatch.setattr(cuts, "GATHER", gather)
-        parts = pa.chunked_array([near[:900], near[900:]]), pa.chunked_array([far[near][:900], far[near][900:]])
-        tables = [pa.table({"who": who, "x": pa.chunked_array([x[:900], x[900:]])}) for who in parts]
-        found = [engines.total(DIGITS, table, column="x", unit="who", max_rows_per_unit=4) for table in tables]
-        assert found[0] == found[1]
 
 
 def test_totals_of_units_beyond_64_bits_are_exact() -> None:
@@ -261,47 +231,6 @@ def test_ties_are_broken_by_the_score_and_may_not_straddle_a_block() -> None:
     assert engines.block_totals(DIGITS, table, 5, "x", order="when") == [19]
     assert engines.block_totals(DIGITS, table, 3, "x", order="when", start=2) == [13]
     assert engines.block_totals(DIGITS, table, 3, "x") == [13, 6]  # in the order they lie in
-
-
-def test_times_of_several_zones_are_sorted_as_times() -> None:
-    east, west = (datetime.timezone(datetime.timedelta(hours=hours)) for hours in (9, -8))
-    times = [datetime.datetime(2024, 1, 1, 3, tzinfo=west), datetime.datetime(2024, 1, 1, 10, tzinfo=east)]
-    assert ranks([keys_of_objects(times)]).tolist() == [1, 0]
-
-
-def test_keys_that_are_spans_of_time_are_refused() -> None:
-    for keys in (pd.period_range("2024", periods=2, freq="M"), pd.interval_range(0, 2)):
-        with pytest.raises(InvalidData, match="a key column of dtype"):
-            engines.open_source(pd.DataFrame({"when": keys, "x": [1.0, 2.0]}), column="x", order="when")
-    with pytest.raises(InvalidData, match="a key column of type"):
-        engines.open_source(pl.DataFrame({"when": [[1], [2]], "x": [1.0, 2.0]}), column="x", order="when")
-
-
-def test_keys_of_several_kinds_have_one_order() -> None:
-    keys = keys_of_objects(["b", 2, 1.5, None, "a", datetime.date(2024, 1, 1), True, b"a", object()])
-    assert ranks([keys]).tolist() == [5, 2, 1, 7, 4, 3, 0, 4, 6]
-    assert ranks([]).tolist() == []
-
-
-def test_keys_that_no_row_has_move_nobody() -> None:
-    """A dictionary may list more than its column."""
-    long = pd.DataFrame({"x": [3.0, 1.0, 2.0]})
-    long["when"] = pd.Categorical([None, "d", "e"], categories=list("abcdefgh"))
-    assert engines.open_source(long, column="x", order="when").series(DIGITS).tolist() == [1, 2, 3]
-
-
-def test_decimal_orders_are_compared_exactly() -> None:
-    keys = keys_of_objects([Decimal("1.00000000000000000002"), Decimal("1.00000000000000000001"), Decimal("1e500"), 1])
-    assert ranks([keys]).tolist() == [2, 1, 3, 0]
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3, 8])
-def test_totals_of_units_at_the_edge_of_64_bits_are_exact(rows: int) -> None:
-    """Two scores of 2^62 are one too many for 64 bits, eight are 2^65."""
-    table = np.array([2**62, 0, 0])
-    wide = Score(DyadicCells(0, 0, 2), table, Fraction(0), Fraction(1), np.array([0]), np.ones(1), np.ones(1))
-    source = frame([(who, 0.0) for who in range(rows)])
-    assert engines.total(wide, source, column="x", unit="who", max_rows_per_unit=1) == rows * 2**62
 
 
 class Hostile(datetime.datetime):

@@ -7,7 +7,6 @@ import itertools
 import numpy as np
 import pytest
 
-import privatest as pt
 from privatest.estimates.location import PLACES, STARTS, UNSEEN, Location
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.privacy.notions import make_neighbourhood, make_notion
@@ -72,9 +71,3 @@ def test_the_second_steps_level_is_the_largest_that_is_enough_at_every_place(fam
     assert worst(1 - second) <= most
     every = [cell * place / PLACES for place in range(PLACES)]
     assert max(location.misses(asked, value, n, 1 - second + (1 - level) / 2**12) for value in every) > most
-
-
-def test_no_level_is_enough_for_few_records_in_many_bins() -> None:
-    asked, location = located(FAMILIES[0], 0.1, 4.0)
-    assert location.second_level(asked, 5, 0.95) is None
-    assert pt.design_estimate(FAMILIES[0], between=(-40, 40), epsilon=0.1, n=5).location is None

@@ -10,7 +10,7 @@ import pytest
 
 from privatest.errors import InvalidInput
 from privatest.fit import FitTest, design_fit
-from privatest.fit.candidates import Target, alternatives, largest_distance
+from privatest.fit.candidates import alternatives, largest_distance
 from privatest.fit.excess_law import moments, rough_error
 
 Floats = npt.NDArray[np.float64]
@@ -82,11 +82,3 @@ def test_random_search_finds_nothing_much_harder(
     random = hardest_random(test, np.random.default_rng(k), 100)
     show(f"k={k} exponent {exponent}: type II error {test.beta:.4f} stated, {random:.4f} hardest of 100 at random")
     assert random <= 1.05 * test.beta + 1e-3
-
-
-def test_proportional_pairs_are_far_from_the_hardest_when_p_is_uneven() -> None:
-    p = power_law(60, 1)
-    test = design_fit(p, distance=0.2, epsilon=1, n=150)
-    target = Target(p, 150, 0.2, test.notion, test.alpha)
-    errors = {alternative.kind: error for error, alternative in test.candidate.hardest(target, test.noise)}
-    assert errors["proportional, pairs"] < 0.75 * test.beta

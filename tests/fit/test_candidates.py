@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from privatest.fit import design_fit, fit_sample_size
+from privatest.fit import design_fit
 from privatest.privacy import Tulap
 
 ALPHA = 1 / 6
@@ -61,26 +61,3 @@ def test_close_to_the_best_possible(p: float, distance: float, epsilon: float, n
     best = best_possible(p, distance, epsilon, n)
     assert best - 1e-9 <= test.beta <= 1.07 * best
     assert test.method == "binomial"
-
-
-def test_noise_after_folding_beats_an_interval_for_the_noisy_count() -> None:
-    test = design_fit([0.5, 0.5], distance=0.3, epsilon=0.3, n=30)
-    assert test.beta < 0.9 * interval(0.5, 0.3, "0.3", 30)
-
-
-def test_one_sided_where_only_one_side_is_possible() -> None:
-    test = design_fit([0.95, 0.05], distance=0.2, epsilon=1, n=25)
-    assert test.candidate.excess.of(np.array([20, 5])) > test.candidate.excess.of(np.array([25, 0]))
-    assert test.hardest_alternative == "shift"
-
-
-def test_both_sides_are_balanced() -> None:
-    test = design_fit([0.8, 0.2], distance=0.1, epsilon=1, n=110)
-    errors = [test.candidate.law(np.array([1 - q, q]), 110).below(test.cutoff, test.noise) for q in (0.1, 0.3)]
-    assert errors[0] == pytest.approx(errors[1], abs=0.01)
-
-
-def test_sample_size_is_the_smallest_here() -> None:
-    n = fit_sample_size([0.5, 0.5], distance=0.3, epsilon=1)
-    assert design_fit([0.5, 0.5], distance=0.3, epsilon=1, n=n).beta <= 1 / 6
-    assert design_fit([0.5, 0.5], distance=0.3, epsilon=1, n=n - 1).beta > 1 / 6

@@ -11,21 +11,12 @@ import pytest
 from scipy import stats
 
 from privatest import engines
-from privatest.engines.arrays import SequenceRecords
-from privatest.errors import InvalidData, InvalidDistribution, InvalidDocument, InvalidInput
+from privatest.errors import InvalidData, InvalidDocument
 from privatest.fit import design_fit
 from privatest.fit.domain import histogram, read_domain
 from privatest.privacy import system_source
 from privatest.scores import Cells, EdgeCells, IntegerCells, LabelCells
 from privatest.scores.score import cells_from_dict
-
-
-def test_labels_and_arrays() -> None:
-    domain = read_domain({"a": 0.5, "b": 0.25, "c": 0.25}, 0.2)
-    assert domain.cells.to_dict()["labels"] == ["a", "b", "c"]
-    assert domain.bins is None
-    thirds = read_domain([1 / 3] * 3, 0.2)
-    assert len(set(thirds.probabilities.tolist())) == 1
 
 
 def test_continuous_nulls_get_bins_of_equal_probability() -> None:
@@ -67,19 +58,6 @@ def test_edges_put_every_number_somewhere_and_odd_ones_apart() -> None:
             cells_from_dict(broken)
 
 
-@pytest.mark.parametrize("bins", [0, 1, 2.5, 10**6])
-def test_bad_bins(bins: float) -> None:
-    with pytest.raises(InvalidInput, match="bins="):
-        read_domain(stats.norm(), 0.2, bins=bins)  # type: ignore[arg-type]
-
-
-def test_bins_of_a_finite_domain_and_single_outcomes_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="Leave bins out"):
-        read_domain([0.5, 0.5], 0.2, bins=5)
-    with pytest.raises(InvalidDistribution, match="single outcome"):
-        read_domain({"only": 1.0}, 0.2)
-
-
 SOURCES = [
     lambda x: x,
     lambda x: x.tolist(),
@@ -104,15 +82,6 @@ def test_histogram_is_the_same_from_every_source(cells: Cells) -> None:
         counts = histogram(engines.open_source(source(numbers)), cells, odd=2, source=system_source)
         assert counts.tolist() == expected[:-1].tolist()
         assert counts.sum() == len(numbers)
-
-
-def test_histogram_of_many_records_and_of_any_engine() -> None:
-    rng = np.random.default_rng(0)
-    numbers = rng.normal(size=100_000)
-    cells = EdgeCells(tuple(stats.norm.ppf(np.arange(1, 40) / 40)))
-    fast = histogram(engines.open_source(numbers), cells, odd=0, source=system_source)
-    by_totals = histogram(SequenceRecords(numbers.tolist()), cells, odd=0, source=system_source)
-    np.testing.assert_array_equal(fast, by_totals)
 
 
 def test_records_of_the_wrong_type_are_refused_by_column_type_only() -> None:

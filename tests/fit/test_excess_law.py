@@ -11,9 +11,9 @@ import pytest
 
 from privatest.fit import excess_law as transform
 from privatest.fit.candidates import Ramp
-from privatest.fit.excess_law import ACCURACY, Excess, ExcessLaw, excess_law, moments, normal_laplace_above, uniformity
+from privatest.fit.excess_law import ACCURACY, Excess, ExcessLaw, excess_law, uniformity
 from privatest.privacy import Tulap
-from tests.fit.brute_force import exact_law, simulated_values, uniformity_mean
+from tests.fit.brute_force import exact_law, uniformity_mean
 
 RNG = np.random.default_rng(20240)
 
@@ -91,39 +91,6 @@ def test_uniformity_mean_follows_from_the_law() -> None:
         counts[0] = n
         constant = excess.width * max(n, k) * (1 - 1 / k) - excess.of(counts)
         assert law.mean + constant == pytest.approx(excess.width * max(n, k) * uniformity_mean(k, n), rel=1e-9)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    ("k", "n", "exponent"), [(4, 150, 1.0), (25, 200, 2.0), (300, 900, 1.0), (1000, 250, 1.0), (1000, 2000, 0.0)]
-)
-def test_against_simulation(k: int, n: int, exponent: float) -> None:
-    p = power_law(k, exponent)
-    excess = Ramp(1.0, middle=0.35).excess(p, n)
-    assert excess is not None
-    runs = 3000
-    law = excess_law(excess, n, p)
-    sample = np.sort(simulated_values(excess, n, p, runs, np.random.default_rng(k + n)))
-    empirical = np.searchsorted(sample, law.values, side="right") / runs
-    # Dvoretzky, Kiefer, Wolfowitz: beyond this with probability 1e-9.
-    assert np.abs(np.cumsum(law.masses) - empirical).max() < math.sqrt(math.log(2e9) / (2 * runs))
-
-
-def test_normal_approximation_is_near() -> None:
-    p = power_law(200, 0.5)
-    excess = Ramp(1.0).excess(p, 2000)
-    assert excess is not None
-    law, rough = excess_law(excess, 2000, p), moments(excess, 2000, p)
-    assert rough.mean == pytest.approx(law.mean, rel=1e-6)
-    assert rough.deviation == pytest.approx(law.deviation, rel=0.02)
-
-
-def test_normal_laplace() -> None:
-    rng = np.random.default_rng(1)
-    draws = 2.0 * rng.normal(size=200_000) + rng.laplace(scale=3.0, size=200_000)
-    for x in (-4.0, 0.0, 5.0):
-        assert float(normal_laplace_above(x, 2.0, 3.0)) == pytest.approx(float(np.mean(draws > x)), abs=0.006)
-    assert float(normal_laplace_above(1.0, 1.0, 1e-9)) == pytest.approx(0.1586552539, abs=1e-6)
 
 
 def test_cutoff_is_the_smallest_that_keeps_the_level() -> None:

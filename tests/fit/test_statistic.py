@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privatest.errors import InvalidDocument, InvalidInput
 from privatest.fit.excess_law import Excess, uniformity
-from tests.fit.brute_force import distance_from_uniform, histograms, multinomial, neighbours, uniformity_mean
+from tests.fit.brute_force import distance_from_uniform, histograms, neighbours
 
 
 @st.composite
@@ -55,26 +54,6 @@ def test_simplified_is_the_same_test_with_no_larger_width(case: tuple[Excess, in
     assert all(a == 0 for a, b in ratios if b == 0)
 
 
-def test_refined_multiplies_and_nothing_else() -> None:
-    excess = Excess(np.array([[1, 2]]), np.array([2, 1]), 3)
-    fine = excess.refined(64)
-    assert fine.width == 66
-    assert fine.of(np.array([4, 1, 0])) == 22 * excess.of(np.array([4, 1, 0]))
-
-
-def test_rejects_what_is_no_statistic() -> None:
-    with pytest.raises(InvalidInput, match="at least 1"):
-        Excess(np.array([[1]]), np.array([0]), 3)
-    with pytest.raises(InvalidInput, match="one row"):
-        Excess(np.array([[1], [2]]), np.array([1]), 3)
-    with pytest.raises(InvalidInput, match="64 bits"):
-        Excess(np.array([[1]]), np.array([2**40]), 3).check_total(2**30)
-    with pytest.raises(InvalidDocument, match="whole numbers"):
-        Excess.from_dict({"knots": [[0.5]], "weights": [1], "symbols": 2})
-    with pytest.raises(InvalidDocument):
-        Excess.from_dict({"knots": [[1]], "symbols": 2})
-
-
 SIZES = [(k, m) for k in range(2, 7) for m in range(1, 9) if math.comb(k + m - 1, m) <= 800]
 
 
@@ -97,15 +76,3 @@ def test_the_integers_carry_the_statistic_and_their_width_is_attained(k: int, m:
     assert m == 1 or len(offsets) == 1
     moves = {abs(excess.of(np.array(a)) - excess.of(np.array(b))) for a in histograms(k, m) for b in neighbours(a)}
     assert max(moves) == (excess.width if m > 1 else 0)
-
-
-@pytest.mark.parametrize(("k", "m"), SIZES)
-def test_null_mean(k: int, m: int) -> None:
-    flat = [Fraction(1, k)] * k
-    mean = sum(multinomial(counts, flat) * distance_from_uniform(counts) for counts in histograms(k, m))
-    assert uniformity_mean(k, m) == pytest.approx(float(mean), rel=1e-12)
-
-
-def test_null_mean_below_the_number_of_symbols_is_the_share_of_unseen_ones() -> None:
-    for k, m in [(10, 3), (1000, 20), (50, 50)]:
-        assert uniformity_mean(k, m) == pytest.approx((1 - 1 / k) ** m, rel=1e-12)

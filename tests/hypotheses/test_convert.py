@@ -15,9 +15,7 @@ from scipy import stats
 
 from privatest.errors import InvalidDistribution, NothingToTest
 from privatest.hypotheses import (
-    ContinuousPair,
     DiscretePair,
-    Labels,
     Reals,
     WholeNumbers,
     as_distribution,
@@ -45,13 +43,6 @@ def test_forms_that_agree() -> None:
     for form in forms:
         assert make_pair(form, "bernoulli(0.5)").total_variation == pytest.approx(0.2, rel=1e-12)
         assert make_pair([0.5, 0.5], form).total_variation == pytest.approx(0.2, rel=1e-12)
-
-
-def test_kinds() -> None:
-    assert make_pair([0.5, 0.5], {1: 0.1, 0: 0.9}).kind == "labels"
-    assert make_pair([0.5, 0.5], "poisson(3)").kind == "integers"
-    assert isinstance(make_pair([0.5, 0.5], "poisson(3)"), DiscretePair)
-    assert isinstance(make_pair(stats.norm(), "cauchy(0, 1)"), ContinuousPair)
 
 
 def test_labels_are_matched_by_name_not_by_place() -> None:
@@ -112,22 +103,6 @@ def test_pairs_that_make_no_sense(null: Any, alternative: Any, says: str) -> Non
 def test_equal_distributions_leave_nothing_to_test(null: Any, alternative: Any) -> None:
     with pytest.raises(NothingToTest, match="same distribution"):
         make_pair(null, alternative)
-
-
-def test_a_histogram_is_a_density() -> None:
-    histogram = stats.rv_histogram((np.array([1, 3, 0, 4]), np.array([0.0, 1, 2, 3, 4])), density=False)
-    pair = make_pair(histogram, "uniform(0, 4)")
-    assert pair.total_variation == pytest.approx((0.125 + 0.25), rel=1e-12)
-    assert pair.kl_reverse == np.inf
-    truth = 1 - sum(np.sqrt(p / 4) for p in (0.125, 0.375, 0.5))
-    assert pair.hellinger_squared == pytest.approx(truth, rel=1e-9)
-
-
-@pytest.mark.skipif(not hasattr(stats, "Normal"), reason="needs scipy's newer distribution objects")
-def test_newer_scipy_objects() -> None:
-    pair = make_pair(stats.Normal(mu=0.0, sigma=1.0), "normal(1, 1)")
-    assert pair.total_variation == pytest.approx(0.38292492254802624, rel=1e-10)
-    assert "Normal" in repr(pair)
 
 
 CONTINUOUS = {
@@ -206,28 +181,6 @@ def test_scipy_outside_our_parametrisation_has_no_spec() -> None:
     assert as_distribution(stats.poisson(3, loc=2)).spec is None
     assert as_distribution(stats.genextreme(0.1)).spec is None
     assert as_distribution(stats.norm(0, scale=2)).describe() == "norm(0, scale=2)"
-
-
-def test_categorical_labels() -> None:
-    law = parse('categorical(a=0.2, \'b c\'=1/5, "d\\"e"=0.2, 7=0.2, -3=0.2)')
-    assert isinstance(law, Labels)
-    assert law.labels == ("a", "b c", 'd"e', 7, -3)
-    plain = parse("categorical(0.2, 0.8)")
-    assert isinstance(plain, Labels)
-    assert plain.labels == (0, 1)
-    accents = parse("categorical('é'=0.5, 'ß'=0.5)")
-    assert isinstance(accents, Labels)
-    assert accents.labels == ("é", "ß")
-
-
-def test_mixtures_nest() -> None:
-    law = parse("mixture(0.3, normal(0, 1), 0.7, mixture(1/2, laplace(0, 1), 1/2, cauchy(0, 1)))")
-    x = np.array([-1.0, 0.0, 2.0])
-    truth = 0.3 * stats.norm.pdf(x) + 0.35 * stats.laplace.pdf(x) + 0.35 * stats.cauchy.pdf(x)
-    assert isinstance(law, Reals)
-    np.testing.assert_allclose(law.pdf(x), truth, rtol=1e-14)
-    assert law.spec is not None
-    assert parse(law.spec).spec == law.spec
 
 
 @pytest.mark.parametrize(

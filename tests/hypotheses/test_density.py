@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from scipy import stats
 
 from privatest.errors import InvalidDistribution
 from privatest.hypotheses import density, make_pair
-from privatest.hypotheses.density import Density
 
 
 @pytest.mark.parametrize(
@@ -79,17 +77,6 @@ def test_points_name_a_peak_that_no_search_would_find() -> None:
     assert law.cdf(0.2) == pytest.approx(0.5 + 0.1, rel=1e-9)
 
 
-def test_plain_python_functions_are_called_number_by_number() -> None:
-    law = density(lambda x: math.log(2 * x), support=(0, 1))
-    assert law.cdf(0.5) == pytest.approx(0.25, rel=1e-14)
-    assert density(lambda _: 0.0, support=(0, 1)).cdf(0.25) == pytest.approx(0.25, rel=1e-14)
-
-
-def test_small_errors_of_the_total_are_normalised() -> None:
-    law = density(lambda x: stats.norm.logpdf(x) + 5e-7)
-    assert law.cdf(0.0) == pytest.approx(0.5, rel=1e-12)
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -116,14 +103,3 @@ def test_bad_densities_say_why(arguments: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidDistribution) as caught:
         density(**arguments)
     assert says in str(caught.value)
-
-
-def test_description_sampling_and_pickling() -> None:
-    law = density(stats.norm(0, 1).logpdf, name="mine")
-    assert law.describe() == "mine(-inf to inf)"
-    assert law.spec is None
-    drawn = law.sample(np.random.default_rng(3), 2000)
-    assert stats.kstest(drawn, "norm").pvalue > 1e-6
-    again = pickle.loads(pickle.dumps(law))
-    assert isinstance(again, Density)
-    assert again.cdf(0.3) == law.cdf(0.3)

@@ -10,29 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from privatest.errors import InvalidDistribution, InvalidInput
-from privatest.hypotheses import Labels, as_distribution, parse
+from privatest.hypotheses import Labels, as_distribution
 from privatest.hypotheses.distribution import TAKEN_FOR_DATA
-
-
-def test_labels_of_any_hashable_kind() -> None:
-    labels = ("a", 3, None, (1, 2), frozenset({5}), 2.5, True)
-    law = Labels.from_mapping(dict.fromkeys(labels, 1 / 7))
-    assert law.labels == labels
-    assert law.kind == "labels"
-    assert law.spec is None
-    assert law.describe() == "categorical(7 labels)"
-
-
-def test_arrays_have_labels_from_zero() -> None:
-    for given_ in ([0.5, 0.5], (0.5, 0.5), np.array([0.5, 0.5]), np.array([0.5, 0.5], dtype=np.float32)):
-        law = as_distribution(given_)
-        assert isinstance(law, Labels)
-        assert law.labels == (0, 1)
-        assert all(type(label) is int for label in law.labels)
 
 
 def test_exact_numbers_are_probabilities_too() -> None:
@@ -95,38 +76,8 @@ def test_columns_are_taken_for_data(column: Any, form: Any) -> None:
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("law", [[1, 0], [0.0, 1.0], [0.05] * 20, np.full(1000, 0.001), {0: 0, 1: 1, 2: 0}])
-def test_probabilities_are_none(law: Any) -> None:
-    """What sums to 1 is a law, however long; a point mass is one where it cannot be a column."""
-    assert as_distribution(law).kind == "labels"
-
-
 def test_labels_and_probabilities_must_match() -> None:
     with pytest.raises(InvalidDistribution, match="2 labels but 1 probabilities"):
         Labels(("a", "b"), [1.0])
     with pytest.raises(InvalidDistribution, match="label twice: 'a'"):
         Labels(("a", "a"), [0.5, 0.5])
-
-
-def test_samples_follow_the_probabilities() -> None:
-    rng = np.random.default_rng(1)
-    drawn = Labels.from_mapping({"a": 0.25, "b": 0.75}).sample(rng, 4000)
-    assert abs(np.mean(drawn == "b") - 0.75) < 0.05
-    assert Labels.from_array([0.5, 0.5]).sample(rng, 5).dtype == np.int64
-    mixed = Labels.from_mapping({"a": 0.5, (1, 2): 0.5}).sample(rng, 5)
-    assert mixed.dtype == object
-
-
-words = st.text(min_size=1, max_size=8) | st.integers(-(10**6), 10**6)
-
-
-@given(st.lists(words, min_size=1, max_size=5, unique=True))
-def test_the_spec_reads_back(labels: list[Any]) -> None:
-    law = Labels(labels, [1 / len(labels)] * len(labels))
-    if law.spec is None:
-        assert not all(isinstance(label, int) or label.isprintable() for label in labels)
-        return
-    again = parse(law.spec)
-    assert isinstance(again, Labels)
-    assert again.labels == law.labels
-    assert again.probabilities.tolist() == law.probabilities.tolist()

@@ -8,7 +8,7 @@ import pytest
 
 from privatest.errors import InvalidDistribution, InvalidInput
 from privatest.hypotheses import as_distribution
-from privatest.hypotheses.one_parameter import OneParameter, between_members, with_value
+from privatest.hypotheses.one_parameter import OneParameter, between_members
 from privatest.hypotheses.parse import parse
 
 
@@ -39,24 +39,12 @@ def test_the_parameter_is_the_one_with_the_question_mark(text: str, between: Any
         assert box.member(box.middle).describe() == found.member(middle).describe()
 
 
-def test_an_end_that_no_member_has_is_left_out() -> None:
-    assert OneParameter.of("poisson(?)", (0, 20)).inner == pytest.approx((2e-05, 20))
-    assert OneParameter.of("bernoulli(?)", None).inner == (0, 1)
-    assert OneParameter.of("exponential(rate=?)", (0.5, 2)).box(0.5, 2).low == (0.5,)
-
-
 @pytest.mark.parametrize("high", [0.5, 1, 2, 49])
 def test_a_rate_is_one_over_the_scale_wherever_its_range_ends(high: float) -> None:
     family = OneParameter.of("exponential(rate=?)", (0.1, high))
     for rate in (0.1, 0.25, high):
         assert family.member(rate).describe() == parse(f"exponential({1 / rate!r})").describe()
     assert OneParameter.of("exponential(mean=?)", (0.1, high)).member(0.25).describe() == "exponential(0.25)"
-
-
-def test_the_question_mark_of_a_label_is_a_letter() -> None:
-    family = OneParameter.of("categorical('really?' = ? )", None)
-    assert family.label == "really?"
-    assert with_value("categorical('really?' = ? )", 0.25) == "categorical('really?' = 0.25 )"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +10,8 @@ import pytest
 from privatest.errors import InvalidDistribution, NothingToTest
 from privatest.hypotheses.families import FAMILIES
 from privatest.hypotheses.parse import (
-    as_distribution,
     as_hypothesis,
     make_hypotheses,
-    near,
     parse,
 )
 from privatest.hypotheses.sets import Box, Spoil, member_of
@@ -183,17 +180,6 @@ def test_texts_that_are_no_sets(text: str, words: str) -> None:
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("share", [0, 1, -0.1, math.nan, "a", None, True])
-def test_shares_that_are_none(share: Any) -> None:
-    with pytest.raises(InvalidDistribution, match="must be a number between 0 and 1"):
-        near("normal(0, 1)", share)
-
-
-def test_one_distribution_is_asked_for_by_name() -> None:
-    with pytest.raises(InvalidDistribution, match=r"null=normal.* is a set of distributions"):
-        as_distribution("normal(mean<=0, sd=1)", "null")
-
-
 @pytest.mark.parametrize(
     ("null", "alternative", "members"),
     [
@@ -235,19 +221,3 @@ def test_sets_that_overlap_are_refused(null: str, alternative: str, words: str) 
 def test_sets_that_meet_at_infinity_are_refused(null: str, alternative: str, says: str) -> None:
     with pytest.raises(NothingToTest, match=says):
         make_hypotheses(null, alternative)
-
-
-def test_limits_that_no_member_has_are_no_nearest_members() -> None:
-    found = make_hypotheses("cauchy(loc<=0, scale<=1)", "cauchy(loc>=2, scale<=1)")
-    assert (found.pair.null.describe(), found.pair.alternative.describe()) == ("cauchy(0, 1)", "cauchy(2, 1)")
-    assert make_hypotheses("gamma(shape<=1, scale>=1)", "gamma(shape>=2, scale>=1)").pair.total_variation > 0.1
-
-
-@pytest.mark.parametrize(
-    "text", ["poisson(mean<=2.5)", "poisson(mean>=3)", "exponential(scale<=1)", "gamma(2, scale>=1)"]
-)
-def test_nothing_lies_below_where_all_members_begin(text: str) -> None:
-    box = parse(text, "null")
-    assert isinstance(box, Box)
-    lower, upper = box.below(np.array([-7.0, -1.0, 1.0, 2.0, 3.0]))
-    assert lower[:2].tolist() == upper[:2].tolist() == [0.0, 0.0]

@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privatest.errors import Infeasible
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
 from privatest.privacy import Tulap
 
@@ -45,55 +44,9 @@ def test_noisy_totals_by_plain_convolution(law: ScoreLaw, epsilon: Fraction, blo
     np.testing.assert_allclose(found.laws.sum(axis=1), 1, rtol=1e-12)
 
 
-def test_totals_without_noise() -> None:
-    found = BlockLaws.of(DIE, None, 5, (5, 0, 2))
-    for row, old in enumerate((5, 0, 2)):
-        expected = np.zeros(found.count)
-        totals = convolved(DIE, old, 5 - old)
-        expected[-found.values[0] : len(totals) - found.values[0]] = totals
-        np.testing.assert_allclose(found.laws[row], expected, atol=1e-14)
-
-
-@pytest.mark.parametrize("width", [1, 4])
-def test_bins_hold_the_values_they_say(width: int) -> None:
-    law = ScoreLaw(np.array([0, width]), np.array([0.2, 0.8]), np.array([0.8, 0.2]), width)
-    noise = Tulap(Fraction(1, 20), width)
-    found = BlockLaws.of(law, noise, 60, (0, 60))
-    assert (found.bin_width > 1) == (width > 1)
-    floors = np.arange(found.first - 50, found.first + found.bin_width * found.count + 50)
-    bins = found.bins(np.zeros(len(floors), dtype=np.int64), 2 * floors + int(2 * noise.offset))
-    assert bins[0] == 0
-    assert bins[-1] == found.count - 1
-    assert np.all(np.isin(np.diff(bins), (0, 1)))
-    inner = np.bincount(bins)[1:-1]
-    assert np.all(inner == found.bin_width)
-    assert bins[np.flatnonzero(floors == found.first)[0]] == 1
-
-
 def test_large_blocks_agree_with_the_normal_law() -> None:
     found = BlockLaws.of(DIE, None, 10_000, (10_000,))
     mean = float(found.laws[0] @ found.values)
     deviation = float(np.sqrt(found.laws[0] @ (found.values - mean) ** 2))
     assert mean == pytest.approx(10_000 * DIE.means[0], rel=1e-9)
     assert deviation == pytest.approx(np.sqrt(10_000 * DIE.variances[0]), rel=1e-6)
-
-
-def test_samples_follow_the_law() -> None:
-    found = BlockLaws.of(COIN, Tulap(Fraction(1), 1), 6, (0, 3, 6))
-    drawn = found.sample(1, (200_000,), np.random.default_rng(1))
-    np.testing.assert_allclose(np.bincount(drawn, minlength=found.count) / 200_000, found.laws[1], atol=0.006)
-
-
-@pytest.mark.parametrize("bins", [1, 2, 40, 9000])
-def test_draws_are_the_bins_of_uniform_numbers(bins: int) -> None:
-    """Whatever the table that finds most of them at once; of 9000 bins most cells of it hold several."""
-    law = np.random.default_rng(bins).dirichlet(np.full(bins, 0.5))
-    drawn = BlockLaws(1, (0,), 0, 1, law[None, :]).sample(0, (50, 90), np.random.default_rng(7))
-    uniform = np.random.default_rng(7).random((50, 90))
-    ends = np.append(np.cumsum(law)[:-1], 2.0)
-    assert np.array_equal(drawn, np.searchsorted(ends, uniform, side="right"))
-
-
-def test_totals_of_more_values_than_memory_holds_are_refused() -> None:
-    with pytest.raises(Infeasible, match="Use a larger epsilon"):
-        BlockLaws.of(COIN, Tulap(Fraction(1, 10**9), 1), 1000, (0, 1000))

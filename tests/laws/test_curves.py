@@ -52,32 +52,6 @@ def test_tables_are_the_exact_law(noise: Noise, n: int) -> None:
         np.testing.assert_allclose(table, exact, atol=1e-13)
 
 
-def test_a_table_of_a_wrong_width_would_be_seen() -> None:
-    right, wrong = (Curves(SUPPORT, NULL, ALTERNATIVE, 7, Tulap(Fraction(1, 2), width)) for width in (16, 18))
-    offsets = np.arange(-20.0, 20.0)
-    assert np.abs(right._tabulated(offsets)[0] - wrong._tabulated(offsets)[0]).max() > 1e-3
-
-
-@pytest.mark.parametrize("width", [512, 4000])
-@pytest.mark.parametrize("n", [40, 2000])
-def test_scores_far_apart_under_gaussian_noise_need_no_table(width: int, n: int) -> None:
-    """The sum's transform has a peak at every multiple of 2 pi/512: the noise leaves few, and these are integrated."""
-    support, noise = np.array([0, 512]), Gaussian(Fraction(1), width)
-    made = Curves(support, np.array([0.4, 0.6]), np.array([0.7, 0.3]), n, noise)
-    assert made._smooth
-    edge = int(made._core)
-    offsets = np.unique(np.rint(np.linspace(-edge, edge, 41)))
-    for integral, table in zip(made.cdfs(offsets), made._tabulated(offsets), strict=True):
-        np.testing.assert_allclose(integral, table, atol=1e-12)
-
-
-def test_an_integral_that_ends_too_early_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Gaussian, "transform_reach", lambda *_: 1e-4)
-    made = Curves(np.array([0, 512]), np.array([0.4, 0.6]), np.array([0.7, 0.3]), 2000, Gaussian(Fraction(1), 512))
-    offsets = np.linspace(-50_000, 50_000, 41)
-    assert np.abs(made.cdfs(offsets)[0] - made._tabulated(offsets)[0]).max() > 1e-6
-
-
 @pytest.mark.parametrize("noise", [*NOISES[:4], Gaussian(Fraction(1), 512), *SPACED], ids=str)
 @pytest.mark.parametrize("alpha", [1e-12, 1e-4, 0.05, 0.7])
 def test_a_cutoff_is_the_largest_of_its_level(noise: Noise, alpha: float) -> None:
@@ -86,15 +60,6 @@ def test_a_cutoff_is_the_largest_of_its_level(noise: Noise, alpha: float) -> Non
     found = made.cutoff_for_alpha(alpha)
     assert total.cdf(found) <= alpha < total.cdf(found + noise.spacing)
     assert abs(made.about_cutoff_for_alpha(alpha) - found) <= noise.spacing
-
-
-def test_a_level_that_is_a_plateau_needs_no_slope(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two ways to the same curve may round apart, so that the offset of a level lies on a flat piece of it."""
-    made = Curves(np.array([0, 40]), np.array([0.5, 0.5]), np.array([0.75, 0.25]), 2, NoNoise())
-    total = NoisyTotal(made.support, made.null_law, 2, NoNoise())
-    monkeypatch.setattr(Curves, "offset_for_alpha", lambda *_: -10)
-    found = made.cutoff_for_alpha(0.25)
-    assert total.cdf(found) <= 0.25 < total.cdf(found + 1)
 
 
 def test_tails_of_1e_300_under_gaussian_noise() -> None:

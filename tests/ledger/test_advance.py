@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from privatest.errors import InvalidInput, LedgerTampered, RequestConflict
+from privatest.errors import LedgerTampered, RequestConflict
 from privatest.ledger import Ledger
 from privatest.ledger.hash_chain import ADVANCE, LedgerRow
 from tests.ledger.test_tampering import Tamper, altered, edit, forge
@@ -61,26 +61,6 @@ def test_what_was_noted_is_never_taken_back(streamed: Ledger) -> None:
     assert streamed.verify() == 8
 
 
-def test_only_a_completed_request_has_a_stream(streamed: Ledger) -> None:
-    for request in ("late", "never"):
-        with pytest.raises(InvalidInput, match="began no stream"):
-            go(streamed, 1, "a", "", request=request)
-    for position in (-1, True, 1.0, None):
-        with pytest.raises(InvalidInput, match="number of records"):
-            go(streamed, position, "d", "c")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="mark"):
-        go(streamed, 40, "", "c")
-    assert streamed.verify() == 7
-
-
-def test_streams_do_not_know_of_each_other(streamed: Ledger, ask: Ask) -> None:
-    ask("other")
-    go(streamed, 5, "x", "", request="other")
-    go(streamed, 31, "d", "c")
-    go(streamed, 6, "y", "x", request="other")
-    assert streamed.verify() == 12
-
-
 def said(**changes: Any) -> str:
     return json.dumps({"position": 30, "after": "b", "mark": "c", **changes})
 
@@ -113,23 +93,3 @@ def test_a_forged_advance_is_found(streamed: Ledger, tamper: Tamper, name: str) 
         with pytest.raises(LedgerTampered, match=complaint):
             streamed.verify()
     assert streamed.verify() == 7
-
-
-@pytest.mark.parametrize("target", ["sqlite"], indirect=True)
-def test_an_advance_to_where_the_stream_was_is_sound(streamed: Ledger, tamper: Tamper) -> None:
-    forge(tamper, edit(7, release=said(position=10)))
-    assert streamed.verify() == 7
-
-
-def test_the_newest_of_many_advances_is_the_last(streamed: Ledger) -> None:
-    """Their numbers are texts in the database: the hundredth and the thousandth come after the ninth."""
-    with streamed._store.write() as inside:
-        newest = inside.advanced("claims", "watch")
-        assert newest is not None
-        inside.append(
-            inside.head(), ADVANCE.format(1234), "claims", request="watch", design=newest.design,
-            epsilon=newest.epsilon, granted=newest.granted, spent=newest.spent,
-            release=json.dumps({"position": 40, "after": "c", "mark": "d"}),
-        )  # fmt: skip
-    go(streamed, 50, "e", "d")
-    assert streamed.history("claims")[-1].release == {"position": 50, "after": "d", "mark": "e"}

@@ -9,7 +9,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -23,7 +22,6 @@ from privatest.errors import (
     InvalidInput,
     LedgerError,
     LedgerLocked,
-    LedgerTampered,
     LedgerUnavailable,
     LedgerUnreadable,
 )
@@ -92,14 +90,6 @@ def test_bad_arguments_charge_nothing(ledger: Ledger, ask: Ask) -> None:
     assert ledger.verify() == 1
 
 
-def test_names_of_every_alphabet_at_full_length(ledger: Ledger, ask: Ask) -> None:
-    name = "\U0001f600" * 200
-    ledger.grant(name, epsilon=1)
-    assert ask("數" * 200, dataset=name, design="д" * 200, draw=lambda: {"x": 1}) == {"x": 1}
-    assert ledger.datasets() == [name]
-    assert ledger.verify() == 3
-
-
 def test_an_unknown_data_set(ledger: Ledger, ask: Ask) -> None:
     with pytest.raises(InvalidInput, match=r"No data set 'claims' in the ledger .* gets its budget with ledger.grant"):
         ask("q", draw=never)
@@ -161,22 +151,6 @@ def test_a_draw_that_cannot_be_kept_charges_nothing(on_file: Ledger, draw: Any) 
     assert request(on_file, "q", lambda: kept, release=lambda drawn: {"x": drawn}) == {"x": kept}
 
 
-def test_epsilons_that_do_not_add_up_to_a_number_of_reasonable_length(on_file: Ledger) -> None:
-    with pytest.raises(InvalidInput, match="few decimal digits"):
-        on_file.grant("claims", epsilon=Fraction(2**4000 + 1, 2**4000))
-    on_file.perform(dataset="claims", request="tiny", epsilon=5e-324, design="d", draw=dict)
-    primes = [p for p in range(10**6, 10**6 + 5000) if all(p % d for d in range(2, 1010))]
-
-    def spend_all() -> None:
-        for p in primes:
-            on_file.perform(dataset="claims", request=f"p{p}", epsilon=Fraction(1, p), design="d", draw=dict)
-
-    with pytest.raises(InvalidInput, match="few decimal digits"):
-        spend_all()
-    assert on_file.spent("claims") > Fraction(1, 10)
-    on_file.verify()
-
-
 @pytest.mark.parametrize("target", ["", ":memory:", "sqlite://", "sqlite:///:memory:", "a\0b", 7, None, b"x.db"])
 def test_a_target_that_is_no_place_for_a_ledger(target: Any) -> None:
     with pytest.raises(InvalidInput, match="path"):
@@ -195,24 +169,6 @@ def test_a_url_that_cannot_be_used_is_not_repeated(target: str) -> None:
     with pytest.raises(InvalidInput, match="postgresql://user@host/database") as caught:
         Ledger(target)
     assert "s3cret" not in str(caught.value)
-
-
-def test_the_url_of_a_sqlite_file_takes_no_options(path: Path) -> None:
-    with pytest.raises(InvalidInput, match="takes no options"):
-        Ledger(f"sqlite:///{path}?mode=memory")
-
-
-@pytest.mark.parametrize("timeout", [0, -1, math.nan, math.inf, "3", 86_401])
-def test_a_bad_timeout(path: Path, timeout: Any) -> None:
-    with pytest.raises(InvalidInput, match="timeout="):
-        Ledger(path, timeout=timeout)
-    assert not path.exists()
-
-
-@pytest.mark.parametrize("since", ["", "9", "x:" + "0" * 64, "9:00", "-1:" + "0" * 64])
-def test_a_bad_fingerprint(on_file: Ledger, since: str) -> None:
-    with pytest.raises(InvalidInput, match="since="):
-        on_file.verify(since=since)
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
@@ -240,17 +196,6 @@ def test_a_ledger_and_what_lies_beside_it_are_its_owners_alone(tmp_path: Path, u
     assert stat.S_IMODE((tmp_path / "ledger.db").stat().st_mode) == 0o640, "an owner may open it to others"
 
 
-def test_a_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(LedgerUnavailable, match=r"No folder '.*nowhere' for the ledger 'ledger.db'"):
-        Ledger(tmp_path / "nowhere" / "ledger.db")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
-    with pytest.raises(LedgerUnavailable, match="is a folder"):
-        Ledger(tmp_path)
-
-
 def test_no_ledger_is_made_where_none_is_wanted(path: Path) -> None:
     with pytest.raises(LedgerUnavailable, match="No ledger at"):
         Ledger(path, create=False)
@@ -262,76 +207,16 @@ def test_no_ledger_is_made_where_none_is_wanted(path: Path) -> None:
     assert Ledger(path, create=False).verify() == 0
 
 
-def test_a_file_that_is_not_sqlite_is_left_alone(path: Path) -> None:
-    text = "amount,region\n12,north\n" * 100
-    path.write_text(text)
-    with pytest.raises(LedgerUnreadable, match="is no ledger: file is not a database"):
-        Ledger(path)
-    assert path.read_text() == text
-
-
-def test_a_ledger_beside_other_tables(path: Path) -> None:
-    with sqlite3.connect(path) as other:
-        other.execute("CREATE TABLE mine (x)")
-    other.close()
-    ledger = Ledger(path)
-    ledger.grant("claims", epsilon=1)
-    assert ledger.verify() == 1
-
-
-def test_tables_of_that_name_with_other_columns(path: Path) -> None:
-    with sqlite3.connect(path) as other:
-        other.execute(f"CREATE TABLE {ROWS} (x)")
-        other.execute(f"CREATE TABLE {HEAD} (x)")
-    other.close()
-    with pytest.raises(LedgerUnreadable, match="another version of privatest"):
-        Ledger(path)
-
-
 @pytest.mark.parametrize("lock", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
 def test_a_locked_file(on_file: Ledger, path: Path, lock: str) -> None:
     other = sqlite3.connect(path, isolation_level=None)
     other.execute(lock)
-    began = time.monotonic()
     with pytest.raises(LedgerLocked, match=r"is locked by somebody else\. Try again, or wait longer"):
         request(on_file, "q1", never)
-    assert 0.25 < time.monotonic() - began < 20
     other.execute("ROLLBACK")
     other.close()
     assert on_file.spent("claims") == Fraction(1, 10)
     assert request(on_file, "q1") == {}
-
-
-def test_a_reader_that_stays_inside(on_file: Ledger, path: Path) -> None:
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN")
-    other.execute(f"SELECT * FROM {ROWS}").fetchone()
-    with pytest.raises(LedgerLocked):
-        request(on_file, "q1", never)
-    other.execute("ROLLBACK")
-    other.close()
-    assert on_file.spent("claims") == Fraction(1, 10)
-    assert on_file.verify() == 3
-
-
-def test_a_lock_that_comes_before_the_release_is_recorded(on_file: Ledger, path: Path) -> None:
-    other = sqlite3.connect(path, isolation_level=None)
-
-    def compute() -> dict[str, Any]:
-        other.execute("BEGIN IMMEDIATE")
-        return {"lost": True}
-
-    with pytest.raises(LedgerLocked):
-        request(on_file, "q2", compute)
-    other.execute("ROLLBACK")
-    assert on_file.spent("claims") == Fraction(1, 10), "drawn, not charged, and lost"
-    with pytest.raises(LedgerLocked):
-        request(on_file, "q1", lambda: 7, release=lambda _: compute())
-    other.execute("ROLLBACK")
-    other.close()
-    assert on_file.spent("claims") == Fraction(2, 10), "charged, not released"
-    assert request(on_file, "q1", never, release=lambda drawn: {"drawn": drawn}) == {"drawn": 7}
-    assert on_file.spent("claims") == Fraction(2, 10)
 
 
 READ_ONLY = """
@@ -414,30 +299,6 @@ def test_a_full_disk_after_the_charge(on_file: Ledger, small_disk: Callable[[int
     assert on_file.spent("claims") == Fraction(2, 10)
 
 
-TOO_LONG = """
-import resource, signal, sys
-from privatest.errors import LedgerUnavailable
-from privatest.ledger import Ledger
-ledger = Ledger(sys.argv[1])
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, 2**16))
-try:
-    long = {"text": "x" * 10**6}
-    ledger.perform(dataset="claims", request="q1", epsilon=0.1, design="d", draw=dict, release=lambda _: long)
-except LedgerUnavailable as error:
-    print(error)
-"""
-
-
-def test_a_file_that_the_system_does_not_let_grow(on_file: Ledger, path: Path) -> None:
-    command = [sys.executable, "-c", TOO_LONG, str(path)]
-    environment = {**os.environ, "PYTHONPATH": SOURCE}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
-    assert "could not be read or written: disk I/O error" in done.stdout, done.stderr
-    assert on_file.spent("claims") == Fraction(2, 10)
-    assert on_file.verify() == 4
-
-
 def test_a_file_that_vanished_is_not_replaced_by_an_empty_ledger(on_file: Ledger, path: Path) -> None:
     path.unlink()
     with pytest.raises(LedgerUnavailable, match="cannot be opened: unable to open database file"):
@@ -468,40 +329,12 @@ def test_a_file_damaged_anywhere_never_tells_another_story(on_file: Ledger, path
     assert on_file.verify() == len(story)
 
 
-@pytest.mark.parametrize("cut", [0.5, 0.9])
-def test_a_file_cut_short(on_file: Ledger, path: Path, cut: float) -> None:
-    for k in range(1, 9):
-        request(on_file, f"q{k}", lambda: {"text": "x" * 3000})
-    os.truncate(path, int(path.stat().st_size * cut))
-    with pytest.raises((LedgerUnreadable, LedgerTampered)):
-        on_file.verify()
-
-
-@pytest.mark.parametrize(
-    "edit", ["release = X'ff00fe'", "release = CAST(X'7bff7d' AS TEXT)", "spent = 3", "time = NULL"]
-)
-def test_values_of_types_that_a_ledger_never_holds(on_file: Ledger, path: Path, edit: str) -> None:
-    with sqlite3.connect(path) as other:
-        if "NULL" in edit:  # the column forbids it, so whoever wants this rewrites the table's definition
-            other.execute("PRAGMA writable_schema = ON")
-            other.execute("UPDATE sqlite_master SET sql = replace(sql, 'time TEXT NOT NULL', 'time TEXT')")
-            other.execute("PRAGMA writable_schema = RESET")
-        other.execute(f"UPDATE {ROWS} SET {edit} WHERE sequence = 2")
-    other.close()
-    with pytest.raises(LedgerTampered, match="Row 2"):
-        on_file.verify()
-    with pytest.raises(LedgerTampered, match="Row 2"):
-        on_file.history()
-
-
 def test_an_unreachable_server(server: Server, tmp_path: Path) -> None:
-    began = time.monotonic()
     for url in (f"postgresql://joe:s3cret@/db?host={tmp_path}", "postgresql://joe:s3cret@127.0.0.1:9/db"):
         with pytest.raises(LedgerUnavailable, match=r"cannot be reached: connection .* Check the address") as caught:
             Ledger(url, timeout=2)
         assert "s3cret" not in str(caught.value)
         assert "joe@" in str(caught.value)
-    assert time.monotonic() - began < 20
     with pytest.raises(LedgerUnavailable, match='database "nowhere" does not exist'):
         Ledger(server.url().replace("/postgres?", "/nowhere?"))
     with pytest.raises(LedgerUnavailable, match='role "nobody" does not exist'):
@@ -618,11 +451,3 @@ def test_a_missing_extra_is_named(target: str, missing: str, said: str, tmp_path
     assert '"sqlalchemy>=' in done.stdout
     assert '"psycopg[binary]>=' in done.stdout
     assert list(tmp_path.iterdir()) == []
-
-
-def test_importing_the_ledger_imports_no_database() -> None:
-    names = ["sqlalchemy", "psycopg", "sqlite3"]
-    code = f"import sys, privatest.ledger; print([name for name in {names} if name in sys.modules])"
-    environment = {**os.environ, "PYTHONPATH": SOURCE}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=600)
-    assert done.stdout.strip() == "[]", done.stderr

@@ -4,17 +4,12 @@ not."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from privatest.charge import make_charge
 from privatest.errors import (
-    InvalidInput,
-    LedgerLocked,
     LedgerUnavailable,
     RequestConflict,
 )
@@ -23,75 +18,6 @@ from privatest.ledger.account import Protection
 from privatest.ledger.ledger import Request
 from privatest.ledger.store import Address
 from privatest.privacy import Pure
-
-GOOD: dict[str, Any] = {"dataset": "claims", "request": "q0", "epsilon": 0.1, "design": "sha256:5f2d"}
-WAYS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "perform": (lambda book, **words: book.perform(**GOOD | words, draw=dict), ("dataset", "request", "design")),
-    "released": (lambda book, **words: book.released(**GOOD | words), ("dataset", "request", "design")),
-    "advance": (
-        lambda book, **words: book.advance(
-            **{"dataset": "claims", "request": "q0", "mark": "m", "after": "", "position": 1} | words
-        ),
-        ("dataset", "request", "mark"),
-    ),
-    "grant": (lambda book, dataset: book.grant(dataset, epsilon=1), ("dataset",)),
-    "covers": (lambda book, dataset: book.covers(dataset), ("dataset",)),
-    "granted": (lambda book, dataset: book.granted(dataset), ("dataset",)),
-    "history": (lambda book, dataset: book.history(dataset), ("dataset",)),
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_every_way_in_refuses_what_is_no_name(way: str, path: Path) -> None:
-    ask, words = WAYS[way]
-    with Ledger(path) as book:
-        book.grant("claims", epsilon=1)
-        book.perform(**GOOD, draw=dict)
-        before = book.fingerprint()
-        for word in words:
-            for name, rule in (
-                (5, "must be text"),
-                ("", "must be one line of text"),
-                (" claims", "must be one line of text"),
-                ("claims\n", "must be one line of text"),
-                ("x" * 201, "has 201 characters"),
-            ):
-                with pytest.raises(InvalidInput, match=f"^{word}=.* {rule}"):
-                    ask(book, **{word: name})
-        assert book.fingerprint() == before
-        book.grant("x" * 200, epsilon=1)
-
-
-class Listening:
-    """A ledger that is never asked."""
-
-    def perform(self) -> None: ...
-
-    def released(self) -> None: ...
-
-
-def test_settings_are_noted_where_they_are_short() -> None:
-    short = {
-        **{"none": None, "whole": 3, "decimal": 0.5, "truth": True, "text": "x" * 200},
-        **{"empty": [], "one": [1], "two": [1, 2.5]},
-    }
-    long = {"format": "f", "letters": "x" * 201, "three": [1, 2, 3], "texts": ["x"], "nested": [[1]], "table": {"a": 1}}
-    charge = make_charge(
-        Listening(),
-        "claims",
-        "q0",
-        price=Fraction(1),
-        design=lambda: {"test": {**short, **long}, "column": "x", "unit": None},
-        simulated=False,
-    )
-    assert charge is not None
-    assert charge.asked == {**short, "column": "x", "unit": None}
-
-
-def test_an_at_sign_in_a_password_is_not_guessed_about() -> None:
-    with pytest.raises(InvalidInput, match=r"holds an @. Write it as %40"):
-        Address.of("postgresql://me:p@ss@localhost/ledgers")
-    assert Address.of("postgresql://me:p%40ss@localhost/ledgers").url is not None
 
 
 def test_a_ledger_is_a_file_that_may_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,28 +34,6 @@ def test_a_ledger_is_a_file_that_may_be_read(path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(LedgerUnavailable, match="this user may not read it"):
         Address.of(path).check_folder(create=False)
-
-
-def test_a_thread_waits_for_its_turn_as_long_as_it_was_told(path: Path) -> None:
-    with Ledger(path, timeout=0.05) as book:
-        book.grant("claims", epsilon=1)
-        inside, done = threading.Event(), threading.Event()
-
-        def hold() -> None:
-            with book._store.turn:
-                inside.set()
-                done.wait(60)
-
-        holder = threading.Thread(target=hold)
-        holder.start()
-        assert inside.wait(60)
-        try:
-            with pytest.raises(LedgerLocked):
-                book.spent("claims")
-        finally:
-            done.set()
-            holder.join()
-        assert book.spent("claims") == 0
 
 
 def test_a_fork_waits_until_no_thread_is_inside_a_ledger(path: Path) -> None:

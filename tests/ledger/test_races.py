@@ -45,13 +45,6 @@ def test_a_race_for_the_same_requests(target: str) -> None:
     assert answer == {"returned": 160, "refused": 0, "releases": 10, "spent": "1/5"}
 
 
-def test_a_race_for_a_budget_of_another_notion(path: Path) -> None:
-    """0.1 is worth rho = 0.005, of which 0.5 holds exactly 100."""
-    answer = run("race", str(path), "--requests", "8", "--budget", "zcdp(0.5)", "--price", "pure(0.1)")
-    del answer["seconds"]
-    assert answer == {"returned": 100, "refused": 28, "releases": 100, "spent": "zcdp(0.5)"}
-
-
 @pytest.mark.parametrize("instants", INSTANTS)
 def test_kill_minus_nine_at_random_instants(instants: int, target: str, show: Callable[[str], None]) -> None:
     answer = run("kills", target, "--instants", str(instants))
@@ -88,24 +81,6 @@ def test_many_processes_may_make_the_ledger_at_once(target: str) -> None:
     assert [maker.returncode for maker in makers] == [0] * 4, complaints
     with Ledger(target) as ledger:
         assert ledger.verify() == 1
-
-
-def test_requests_per_second(tmp_path: Path, show: Callable[[str], None]) -> None:
-    ledger = Ledger(tmp_path / "ledger.db")
-    ledger.grant("claims", epsilon=1000)
-    began = time.perf_counter()
-    for k in range(50):
-        ledger.perform(dataset="claims", request=f"q{k}", epsilon=0.1, design="d", draw=dict)
-    rate = 50 / (time.perf_counter() - began)
-    probe = os.open(tmp_path / "probe", os.O_WRONLY | os.O_CREAT)
-    began = time.perf_counter()
-    for _ in range(20):
-        os.write(probe, b"x" * 4096)
-        os.fsync(probe)
-    sync = (time.perf_counter() - began) / 20
-    os.close(probe)
-    # Shown, not asserted: it is the disk's figure. A request syncs ten times.
-    show(f"SQLite: {rate:.0f} requests/s where one fsync takes {1000 * sync:.1f} ms")
 
 
 def kind(target: str) -> str:

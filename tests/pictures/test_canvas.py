@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import privatest as pt
-from privatest import pictures
 from privatest.errors import MissingExtra
 from privatest.pictures.canvas import plain
 
@@ -69,8 +68,3 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 )
 def test_texts_are_made_harmless(text: str, drawn: str) -> None:
     assert plain(text) == drawn
-
-
-def test_files_are_png_and_leave_out_the_clock() -> None:
-    draw = pt.decompose("bernoulli(0.3)", "bernoulli(0.4)", epsilon=1).plot
-    assert pictures.png(draw) == pictures.png(draw)

@@ -68,22 +68,6 @@ def test_hatched_areas_of_densities_are_tau(name: str) -> None:
         assert len(parts) == 1 + (split.epsilon_prime < epsilon and letter == ("P" if split.swapped else "Q"))
 
 
-@pytest.mark.parametrize("name", ["figure 1", "shift", "scale", "mixture", "overlap"])
-def test_lines_stand_where_the_ratio_meets_the_clamp(name: str) -> None:
-    null, alternative, epsilon = REALS[name]
-    split = pt.decompose(null, alternative, epsilon=epsilon)
-    axes = split.plot()
-    low, high = axes.get_xlim()
-    for pieces, level in ((split.sets.S, split.clamp[1]), (split.sets.T, split.clamp[0])):
-        outer = split.pair.support
-        ends = {float(end) for piece in pieces for end in piece if low < end < high and end not in outer}
-        assert ends
-        drawn = {line.get_xdata()[0] for line in axes.lines if len(line.get_xdata()) == 2}
-        assert ends <= drawn
-        inside = [end for end in ends if name != "overlap"]  # there the ratio jumps over the level
-        assert split.pair.ratio(np.array(inside)) == pytest.approx(level, abs=1e-6)
-
-
 @pytest.mark.parametrize("name", ATOMS)
 def test_hatched_bars_are_tau(name: str) -> None:
     null, alternative, epsilon = ATOMS[name]

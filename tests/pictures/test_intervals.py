@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -11,26 +10,24 @@ import pytest
 from scipy.special import ndtr
 
 import privatest as pt
-from privatest import pictures
-from privatest.pictures import releases as intervals
 from tests.pictures import artists
 
 WIDTHS = {"this interval": lambda at: 0.1 + at, "no private interval": lambda at: 0.05 + at / 2}
 
 
 @pytest.fixture(scope="module")
-def rate() -> pt.EstimateDesign:
+def rate() -> pt.results.EstimateDesign:
     return pt.design_estimate("bernoulli(?)", epsilon=2, n=40)
 
 
 @pytest.fixture(scope="module")
-def arms() -> pt.GroupsDesign:
+def arms() -> pt.results.GroupsDesign:
     return pt.design_groups(n=(40, 60), epsilon=2)
 
 
-def released(arms: pt.GroupsDesign, **other: Any) -> pt.GroupsRelease:
+def released(arms: pt.results.GroupsDesign, **other: Any) -> pt.results.GroupsRelease:
     """A release as a run would give it back, at once."""
-    made = pt.GroupsRelease(
+    made = pt.results.GroupsRelease(
         "alternative",
         0.012,
         0.25,
@@ -55,9 +52,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, float]]:
         asked.append(rates)
         return float(ndtr(12 * abs(rates[1] - rates[0]) - 1.6))
 
-    monkeypatch.setattr(pt.EstimateDesign, "expected_width", lambda _, at: WIDTHS["this interval"](at))
-    monkeypatch.setattr(pt.EstimateDesign, "width_bound", lambda _, at: WIDTHS["no private interval"](at))
-    monkeypatch.setattr(pt.GroupsDesign, "power", power)
+    monkeypatch.setattr(pt.results.EstimateDesign, "expected_width", lambda _, at: WIDTHS["this interval"](at))
+    monkeypatch.setattr(pt.results.EstimateDesign, "width_bound", lambda _, at: WIDTHS["no private interval"](at))
+    monkeypatch.setattr(pt.results.GroupsDesign, "power", power)
     return asked
 
 
@@ -69,7 +66,7 @@ def marks(line: Any) -> dict[float, float]:
 
 
 @pytest.mark.usefixtures("quick")
-def test_widths_stand_at_their_marks_beside_the_bound(rate: pt.EstimateDesign) -> None:
+def test_widths_stand_at_their_marks_beside_the_bound(rate: pt.results.EstimateDesign) -> None:
     axes = rate.plot()
     axes.figure.canvas.draw()
     for start, formula in WIDTHS.items():
@@ -85,35 +82,8 @@ def test_widths_stand_at_their_marks_beside_the_bound(rate: pt.EstimateDesign) -
     assert any("0.15 to 1.05" in text for text in artists.legend(axes))
 
 
-@pytest.mark.usefixtures("quick")
-def test_a_range_of_many_times_is_logarithmic_and_shows_what_it_was_made_for() -> None:
-    plan = pt.design_estimate("poisson(?)", between=(1, 100), epsilon=2, n=40, near=4)
-    axes = plan.plot()
-    axes.figure.canvas.draw()
-    assert axes.get_xscale() == "log"
-    (line,) = artists.labelled(axes, "this interval")
-    assert list(marks(line))[4] == pytest.approx(10)  # the middle
-    (made,) = artists.labelled(axes, "made for 4")
-    assert made.get_xdata()[0] == 4
-
-
-def test_patience_ends_with_whole_rounds(
-    rate: pt.EstimateDesign, arms: pt.GroupsDesign, quick: list[tuple[float, float]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = itertools.count()
-    monkeypatch.setattr(intervals.time, "monotonic", lambda: float(next(clock)))
-    axes = pictures.estimate(rate, patience=0)
-    assert list(marks(artists.labelled(axes, "this interval")[0])) == pytest.approx([0.05, 0.5, 0.95])
-    assert list(artists.labelled(axes, "no private interval")[0].get_xdata()) == pytest.approx([0.5])
-    pictures.groups(arms, patience=0)
-    assert len(quick) == 6  # three for each rate of the control group
-    quick.clear()
-    pictures.groups(arms, release=released(arms), patience=0)
-    assert len(quick) == 5  # to both sides
-
-
 @pytest.mark.parametrize("simulated", [False, True])
-def test_a_real_estimate_lies_on_its_axis(rate: pt.EstimateDesign, simulated: bool) -> None:
+def test_a_real_estimate_lies_on_its_axis(rate: pt.results.EstimateDesign, simulated: bool) -> None:
     release = rate.run([0, 1, 0, 0] * 10, rng=np.random.default_rng(1) if simulated else None)
     axes = release.plot()
     axes.figure.canvas.draw()
@@ -131,16 +101,8 @@ def test_a_real_estimate_lies_on_its_axis(rate: pt.EstimateDesign, simulated: bo
     assert axes.get_legend() is None
 
 
-@pytest.mark.usefixtures("quick")
-def test_data_beyond_the_range_are_told(rate: pt.EstimateDesign) -> None:
-    found = pt.EstimateRelease(1.0, (0.9, 1.0), 0.95, "p", 1.0, 40, epsilon=2.0, beyond="above", design=rate)
-    axes = found.plot()
-    assert "the data lie ABOVE the range" in axes.get_title(loc="left")
-    assert artists.labelled(axes, "end of the range")[0].get_xdata()[0] == 1
-
-
 def test_power_is_drawn_for_two_rates_of_the_control_group(
-    arms: pt.GroupsDesign, quick: list[tuple[float, float]]
+    arms: pt.results.GroupsDesign, quick: list[tuple[float, float]]
 ) -> None:
     axes = arms.plot()
     axes.figure.canvas.draw()
@@ -175,21 +137,3 @@ def test_a_released_difference_and_its_interval(alternative: str, quick: list[tu
     assert (min(lifts) < 0) == (alternative != "greater")
     assert (max(lifts) > 0) == (alternative != "less")
     assert "The rates differ, p = 0.012" in axes.get_title(loc="left")
-
-
-@pytest.mark.usefixtures("quick")
-def test_rates_outside_of_0_and_1_and_hostile_names_are_drawn(arms: pt.GroupsDesign) -> None:
-    found = released(arms, rates=(-0.02, 0.23), decision="null", simulated=True, names=("$x^2$", "\u65e5" * 90))
-    axes = found.plot()
-    axes.figure.canvas.draw()
-    assert "No difference was found" in axes.get_title(loc="left")
-    assert artists.labelled(axes, "_SIMULATED")
-
-
-@pytest.mark.usefixtures("quick")
-def test_pictures_on_the_caller_s_axes_have_two_lines_of_title(rate: pt.EstimateDesign) -> None:
-    from matplotlib.figure import Figure
-
-    ax = Figure().add_subplot()
-    assert rate.plot(ax) is ax
-    assert ax.get_title(loc="left").count("\n") == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 import privatest as pt
 from privatest import pictures
-from privatest.errors import InvalidInput
 from tests.pictures import artists
 
 PAIRS: dict[str, tuple[Any, Any, float]] = {
@@ -48,24 +46,6 @@ def test_complexity_draws_the_theorem_s_numbers(name: str) -> None:
     assert axes.get_xscale() == axes.get_yscale() == "log"
 
 
-def test_complexity_marks_the_exact_numbers() -> None:
-    found = pt.sample_complexity("bernoulli(0)", "bernoulli(0.1)", epsilon=0.5)
-    axes = found.plot()
-    for start, question in (("exact n", pt.sample_size), ("no private test", pt.lower_bound)):
-        x, y = only(axes, start).get_data()
-        assert x[0] == 0.5
-        assert len(x) > 1
-        assert [question("bernoulli(0)", "bernoulli(0.1)", epsilon=e) for e in x[:2]] == list(y[:2])
-
-
-def test_a_complexity_without_its_pair_says_so() -> None:
-    found = replace(pt.sample_complexity("bernoulli(0.1)", "bernoulli(0.2)", epsilon=1), pair=None)
-    with pytest.raises(InvalidInput, match="does not know P and Q"):
-        found.plot()
-    assert "pair" not in found.to_dict()
-    assert "pair" not in repr(found)
-
-
 def test_power_curve_draws_exact_error_rates_in_order_of_n() -> None:
     curve = pt.power_curve("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, n=[64, 4, 16, 32, 128])
     axes = curve.plot()
@@ -77,16 +57,6 @@ def test_power_curve_draws_exact_error_rates_in_order_of_n() -> None:
         assert list(y) == [values[i] for i in order]
     assert "2/3 from n = 29 on" in artists.legend(axes)  # between two of those shown, as sample_size has it
     assert "bernoulli(0.6)" in axes.get_title(loc="left")
-
-
-def test_a_curve_of_large_sizes_or_a_fixed_level_says_where_enough_is() -> None:
-    late = pt.power_curve("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, n=[64, 128]).plot()
-    assert "2/3 from n = 29 on, before all shown" in artists.legend(late)
-    early = pt.power_curve("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, n=[4, 16]).plot()
-    assert not any("2/3 from" in text for text in artists.legend(early))
-    level = pt.power_curve("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, alpha=0.05)
-    enough = pt.sample_size("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, alpha=0.05, beta=0.2)
-    assert f"\u03b2 at most 0.2 from n = {enough} on" in artists.legend(level.plot())
 
 
 @pytest.mark.parametrize("name", ["zero", pytest.param("labels", marks=pytest.mark.exhaustive)])

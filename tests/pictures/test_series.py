@@ -11,8 +11,7 @@ import pytest
 
 import privatest as pt
 from privatest import pictures
-from privatest.errors import InvalidInput
-from privatest.streams import Sequential, Verdict
+from privatest.streams import Sequential
 from privatest.streams.sequential_plan import Boundaries
 from tests.pictures import artists
 from tests.sequential.plans import small_plan
@@ -28,42 +27,24 @@ def band(axes: Any, start: str) -> tuple[float, float]:
 
 
 def test_the_index_and_its_accuracy() -> None:
-    found = pt.ChangePoint(130, 25, 0.1, None, epsilon=0.5, method="direct", n=235)
+    found = pt.results.ChangePoint(130, 25, 0.1, None, epsilon=0.5, method="direct", n=235)
     axes = found.plot()
     axes.figure.canvas.draw()
     assert band(axes, "\u00b125") == (105, 155)
     assert axes.lines[0].get_xdata()[0] == 130
     assert axes.get_xlim() == (0, 235)
-    near_the_end = pt.ChangePoint(230, 25, 0.1, None, epsilon=0.5, method="direct", n=235).plot()
+    near_the_end = pt.results.ChangePoint(230, 25, 0.1, None, epsilon=0.5, method="direct", n=235).plot()
     assert band(near_the_end, "\u00b125") == (205, 235)
 
 
-def test_no_change_has_no_line() -> None:
-    axes = pt.ChangePoint(None, 25, 0.1, False, epsilon=0.5, method="blocks", n=235, false_alarm=0.05).plot()
-    axes.figure.canvas.draw()
-    assert not axes.lines
-    assert "No change" in axes.get_title(loc="left")
-    simulated = pt.ChangePoint(3, 25, 0.1, None, epsilon=0.5, method="blocks", n=235, simulated=True).plot()
-    assert "SIMULATED" in simulated.get_title(loc="left")
-
-
 def test_noisy_sums_are_bars_of_their_blocks() -> None:
-    found = pt.ChangePoint(130, 25, 0.1, None, epsilon=0.5, method="blocks", n=249, block=40, sums=SUMS)
+    found = pt.results.ChangePoint(130, 25, 0.1, None, epsilon=0.5, method="blocks", n=249, block=40, sums=SUMS)
     axes = found.plot()
     axes.figure.canvas.draw()
     bars = sorted((bar.get_x(), bar.get_width(), bar.get_height()) for part in axes.containers for bar in part)
     assert [height for _, _, height in bars] == list(SUMS)
     assert [left for left, _, _ in bars] == [4 + 40 * j for j in range(6)]
     assert {width for _, width, _ in bars} == {40}
-
-
-def test_a_real_detection_draws_its_sums() -> None:
-    plan = pt.design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, method="blocks")
-    found = plan.run([0] * 100 + [1] * 100)
-    axes = found.plot()
-    assert found.sums is not None
-    heights = {bar.get_x(): bar.get_height() for part in axes.containers for bar in part}
-    assert [heights[left] for left in sorted(heights)] == [value for value in found.sums if value != 0]
 
 
 @pytest.mark.parametrize("false_alarm", [None, 0.05])
@@ -100,32 +81,6 @@ def test_monitors() -> None:
     empty.figure.canvas.draw()
 
 
-def test_a_real_monitor_draws_what_it_released() -> None:
-    rng = np.random.default_rng(5)
-    watch = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, rng=rng)
-    watch.update([0, 0, 1, 0, 0] * 60)
-    alarm = watch.update([1, 1, 0, 1, 1] * 60)
-    assert alarm is not None
-    axes = watch.plot()
-    axes.figure.canvas.draw()
-    heights = {bar.get_x(): bar.get_height() for part in axes.containers for bar in part}
-    assert [heights[left] for left in sorted(heights)] == [value for value in watch.trace if value != 0]
-    assert max(heights) == alarm.seen - watch.block
-    assert "SIMULATED" in axes.get_title(loc="left")
-    bits = pt.Monitor({"a": 0.5, "b": 0.5}, distance=0.4, epsilon=2, rng=rng)
-    bits.update(["a", "b"] * bits.block)
-    assert bits.plot().get_ylabel() == f"bit of {bits.block} records"
-
-
-@pytest.mark.parametrize("simulated", [False, True])
-def test_an_alarm_by_itself(simulated: bool) -> None:
-    axes = pt.Alarm(510, 30, 560, simulated=simulated).plot()
-    axes.figure.canvas.draw()
-    assert band(axes, "\u00b130") == (480, 540)
-    assert [line.get_xdata()[0] for line in axes.lines] == [510, 560]
-    assert ("SIMULATED" in axes.get_title(loc="left")) == simulated
-
-
 def lines(axes: Any) -> dict[str, Any]:
     return {line.get_label(): line for line in axes.get_lines()}
 
@@ -145,17 +100,3 @@ def test_the_walk_starts_at_nothing_and_ends_at_the_verdict() -> None:
         assert walk.get_xdata()[-1] == verdict.seen
         assert f"verdict after {verdict.seen}" in found
         assert "SIMULATED" in axes.get_title(loc="left")
-
-
-def test_how_long_it_takes() -> None:
-    plan = small_plan(Fraction(2), (5, 3), Boundaries(-300, 300))
-    axes = plan.plot()
-    texts = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert any("under P" in text for text in texts)
-    assert any("under Q" in text for text in texts)
-    assert any("fixed number: 9" in text for text in texts)
-
-
-def test_a_verdict_from_a_document_has_no_walk() -> None:
-    with pytest.raises(InvalidInput, match=r"run\.plot\(\)"):
-        Verdict("null", 3, 0.1).plot()

@@ -68,17 +68,6 @@ def test_bins_have_the_exact_probabilities(name: str) -> None:
     assert axes.lines[0].get_xdata()[0] == pytest.approx(test.threshold)
 
 
-def test_tests_without_privacy_and_far_apart_draw_too() -> None:
-    for null, alternative, n, kind in (
-        ("uniform(0, 1)", "uniform(0.3, 1.5)", 5, "llr"),
-        ("normal(0, 1)", "normal(1, 1)", 20_000, "tight"),
-        ({"a": 1.0, "b": 0.0}, {"a": 0.0, "b": 1.0}, 3, "tight"),
-    ):
-        axes = pt.design(null, alternative, epsilon=1, n=n, test=kind, clamp=None if kind == "llr" else "paper").plot()
-        axes.figure.canvas.draw()
-        assert ("NOT PRIVATE" in axes.get_title(loc="left")) == (kind == "llr")
-
-
 def test_a_release_is_marked_at_its_statistic() -> None:
     test = pt.design("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, n=20)
     release = test.run([0, 1] * 10)
@@ -116,33 +105,3 @@ def test_a_histogram_test_shows_both_laws_and_its_chances(pair: Any) -> None:
     assert np.all(np.diff(chances) > -1e-9)  # the larger the ratio, the more it speaks for P
     assert test.chances.min() - 1e-9 <= chances[0] < chances[-1] <= test.chances.max() + 1e-9
     assert f'it said "{release.decision}"' in axes.get_title(loc="left")
-
-
-def test_a_two_sided_test_shows_both_sides() -> None:
-    test = pt.design("normal(0, 1)", "any_of(normal(-1, 1), normal(1, 1))", epsilon=1, n=20, alpha=0.1)
-    axes = test.plot(release=test.release(test.upper + 40))
-    laws = [artist for artist in axes.patches if isinstance(artist, StepPatch)]
-    assert len(laws) == 6, "three laws, each with its error"
-    null, alpha, below, beta, above, other = (masses(law) for law in laws)
-    for law in (null, below, above):
-        assert law.sum() == pytest.approx(1, abs=1e-2)
-    assert alpha.sum() == pytest.approx(test.alpha, abs=6e-3)
-    assert max(beta.sum(), other.sum()) == pytest.approx(test.beta, abs=6e-3)
-    legend = " ".join(text.get_text() for text in axes.figure.findobj(lambda one: hasattr(one, "get_text")))
-    assert "thresholds" in legend
-    assert "'alternative'" in legend
-
-
-def test_data_that_fit_neither_are_said_to_in_the_picture() -> None:
-    test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=200)
-    axes = test.plot(release=test.release(test.cutoff))
-    assert any("fits NEITHER" in text.get_text() for text in axes.figure.findobj(lambda one: hasattr(one, "get_text")))
-
-
-def test_power_along_a_parameter_is_that_of_each_member() -> None:
-    test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=20)
-    axes = test.plot_power("normal(mean=?, sd=1)", between=(-1, 2), points=7)
-    x, y = axes.lines[0].get_data()
-    assert list(x) == pytest.approx([-1, -0.5, 0, 0.5, 1, 1.5, 2])
-    assert list(y) == pytest.approx([test.power(f"normal({mean}, 1)") for mean in x], abs=1e-12)
-    assert axes.get_xlabel() == "mean"

@@ -8,9 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-import privatest as pt
 from privatest.errors import InvalidInput
-from privatest.power import comparison
 from privatest.power.comparison import ASKED, STRONGER, WEAKER, compare_notions
 from privatest.privacy import Notion, as_notion
 
@@ -51,14 +49,6 @@ def test_the_table_of_one_epsilon() -> None:
     assert json.loads(json.dumps(found.to_dict()))["rows"][0]["relation"] == "as asked"
 
 
-def test_other_domains_have_bounds_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "records_bound", lambda *_: 40)
-    for pair in (("normal(0, 1)", "normal(2, 1)"), ("poisson(3)", "poisson(4)"), ([0.1] * 10, [0.05, 0.15] * 5)):
-        found = compare_notions(*pair, privacy="tv(0.3)", alpha=0.1, beta=0.2)
-        assert [row.lower_bound for row in found] == [40] * len(found.rows)
-        assert [row.optimum is None for row in found] == [isinstance(pair[0], str)] * len(found.rows)
-
-
 def test_refusals() -> None:
     with pytest.raises(InvalidInput, match="both given"):
         compare_notions(*COINS, epsilon=1, privacy="gdp(1)")
@@ -71,13 +61,3 @@ def test_refusals() -> None:
             compare_notions(*COINS, epsilon=1, delta=odd)  # type: ignore[arg-type]
         with pytest.raises(InvalidInput, match=r"^order="):
             compare_notions(*COINS, epsilon=1, order=odd)  # type: ignore[arg-type]
-
-
-def test_losses_that_hide_nothing() -> None:
-    """Comparisons of tests go on to where doubles end, those of notions are refused by name."""
-    found = {row.test: row.n for row in pt.compare(*COINS, epsilon=1000).rows}
-    assert found["tight"] == found["LLR"]
-    with pytest.raises(InvalidInput, match="epsilon=1000 is more than 500"):
-        compare_notions(*COINS, epsilon=1000)
-    with pytest.raises(InvalidInput, match=r"epsilon=10000000\.0 must lie between 1e-09 and 1e\+06"):
-        pt.design(*COINS, epsilon=1e7, n=10)

@@ -14,8 +14,8 @@ import pytest
 
 import privatest as pt
 from privatest import report
-from privatest.errors import InvalidData, InvalidInput
-from privatest.power.check import Look, Unknown
+from privatest.errors import InvalidInput
+from privatest.power.check import Look
 from tests.engines.openers import FRAMES
 from tests.engines.warehouses import SPARK, WAREHOUSES
 
@@ -33,7 +33,7 @@ def counts(look: Look) -> dict[str, int]:
     [
         ([0.5, None, math.nan, math.inf, "x", "", " ", "1,5", [1], pd.NaT, pd.NA], (6, 3, 1)),
         (np.array([0.5, math.nan, math.inf, -math.inf, math.nan]), (2, 0, 2)),
-        (pt.read_lines(["0.5", "", "NaN", "1,5", "x", "1e999"]), (1, 3, 1)),
+        (pt.data.read_lines(["0.5", "", "NaN", "1,5", "x", "1e999"]), (1, 3, 1)),
         (pd.Series([0.5, None], dtype="Float64"), (1, 0, 0)),
     ],
 )
@@ -43,35 +43,12 @@ def test_numbers(data: Any, found: tuple[int, int, int]) -> None:
     assert look.unknown_labels == 0
 
 
-def test_outside_of_both_supports() -> None:
-    look = pt.check([0.5, 2.5, -1, 1.2, 9], "uniform(0, 1)", "uniform(0.5, 1.5)")
-    assert counts(look) == {"records": 5, "outside": 3}
-    assert counts(pt.check([0.5, 1, 2], "poisson(3)", "poisson(4)")) == {"records": 3, "outside": 1}
-
-
-def test_labels_and_what_they_are_but_for_case() -> None:
-    look = pt.check(["YES"] * 3 + ["yes", " no", "maybe", None, "", 5], *ANSWERS)
-    assert counts(look) == {"records": 9, "missing": 2, "unknown_labels": 6}
-    assert look.other_case == 4
-    assert look.unknown[0] == Unknown("YES", 3, "yes")
-    assert set(look.unknown[1:]) == {Unknown(" no", 1, "no"), Unknown("maybe", 1), Unknown("5", 1)}
-    assert "'YES'" in str(look)
-    assert "3 records; 'yes' but for case or blanks" in str(look)
-
-
-def test_at_most_twenty_texts_are_shown_and_all_are_counted() -> None:
-    look = pt.check([f"label {i % 50}" for i in range(100)] + ["x" * 500] * 3, *ANSWERS)
-    assert len(look.unknown) == 20
-    assert look.unknown_labels == 103
-    assert len(look.unknown[0].text) == 60
-
-
 def test_a_decimal_comma_is_told_and_read() -> None:
     lines = ["0,5", "1,5", "x", "0.5"]
-    look = pt.check(pt.read_lines(lines), *NORMAL)
+    look = pt.check(pt.data.read_lines(lines), *NORMAL)
     assert (look.unreadable, look.decimal_comma) == (3, 2)
     assert '--decimal ","' in str(look)
-    read = pt.check(pt.read_as(pt.read_lines(lines), decimal=","), *NORMAL)
+    read = pt.check(pt.data.read_as(pt.data.read_lines(lines), decimal=","), *NORMAL)
     assert (read.unreadable, read.decimal_comma) == (2, 0)
 
 
@@ -106,11 +83,6 @@ def test_every_source_is_looked_at(opener: str, tmp_path: Path) -> None:
     assert look.missing + look.outside + look.unreadable == 3
     texts = pt.check(make(TEXTS, tmp_path), *ANSWERS, column="x")
     assert (texts.records, texts.missing, texts.unknown_labels, texts.other_case) == (5, 2, 2, 2)
-
-
-def test_a_type_that_fits_no_record_is_refused_here_too(tmp_path: Path) -> None:
-    with pytest.raises(InvalidData, match="Column 'x' is text"):
-        pt.check(FRAMES["Parquet"](TEXTS, tmp_path), *NORMAL, column="x")
 
 
 def test_it_says_first_that_it_is_not_private(caplog: pytest.LogCaptureFixture) -> None:

@@ -37,24 +37,3 @@ def test_ternary_pairs_need_at_most_a_tenth_or_two_records_more(optimality, show
     show(f"ternary: largest n over the optimum {worst.ratio:.3f} at {worst}; bound over optimum at least {loosest:.3f}")
     assert all(case.tight <= max(1.1 * case.best, case.best + 2) for case in found)
     assert all(case.bound <= case.best for case in found)
-
-
-@pytest.mark.exhaustive
-def test_the_search_for_a_larger_class_that_is_beaten_finds_none_and_would_find_one(
-    optimality, show, monkeypatch
-) -> None:  # type: ignore[no-untyped-def]
-    """One of its random cases; `python benchmarks/optimality.py classes` has two hundred."""
-
-    def searched() -> tuple[int, list[str]]:
-        ((made, found),) = optimality.beaten(1, 25, most=80, every=5)
-        return made.total(), [one.what for one in found]
-
-    made, found = searched()
-    show(f"{made} comparisons of a class of tests with a larger one, {len(found)} beaten")
-    assert made >= 5
-    assert found == []
-    known = optimality.needed
-    monkeypatch.setattr(
-        optimality, "needed", lambda pair, words: known(pair, words) + 9 * (dict(words).get("release") == "decision")
-    )
-    assert "statistic" in searched()[1]

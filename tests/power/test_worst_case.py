@@ -9,7 +9,6 @@ import pytest
 
 import privatest as pt
 from privatest.decision.worst_case import sides_of
-from privatest.errors import InvalidInput, NothingToTest
 from privatest.hypotheses.parse import as_distribution, as_hypothesis, make_hypotheses
 from privatest.hypotheses.sets import Box
 from privatest.laws import NoisyTotal
@@ -18,7 +17,7 @@ from privatest.scores.score_law import score_law
 SHIFTS = pt.any_of("normal(mean<=-0.4, sd=1)", "normal(mean>=0.4, sd=1)")
 
 
-def errors(test: pt.PrivateTest, law: Any) -> tuple[float, float]:
+def errors(test: pt.results.PrivateTest, law: Any) -> tuple[float, float]:
     """Exact probabilities of the two decisions, by another way than :meth:`power`: the tails of one noisy total."""
     support, masses = score_law(test.score, as_distribution(law))
     total = NoisyTotal(test.scale * support - test.shift, masses, test.n, test.noise)
@@ -71,7 +70,7 @@ def drawn_inside(centre: str, distance: float, rng: np.random.Generator) -> Any:
     return f"mixture({1 - distance!r}, {centre}, {distance!r}, {other})"
 
 
-def extreme(test: pt.PrivateTest, centre: str, distance: float, side: int) -> np.ndarray:
+def extreme(test: pt.results.PrivateTest, centre: str, distance: float, side: int) -> np.ndarray:
     """The law of the score with mass moved from one end to the other, written without :class:`Spoil`."""
     support, masses = score_law(test.score, as_distribution(centre))
     law = np.zeros(len(test.score.support))
@@ -149,36 +148,6 @@ def test_one_sided_families_are_worst_at_their_boundary(
         assert errors(test, member.format(edge))[side] == pytest.approx(stated, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("sets", "ends"),
-    [
-        (("poisson(mean<=2.5)", "poisson(mean>=3)"), ("poisson(2.5)", "poisson(3)")),
-        (("poisson(mean>=3)", "poisson(mean<=2.5)"), ("poisson(3)", "poisson(2.5)")),
-        (("bernoulli(p<=0.2)", "bernoulli(p>=0.3)"), ("bernoulli(0.2)", "bernoulli(0.3)")),
-        (("normal(mean<=0, sd=1)", "normal(mean>=0.5, sd=1)"), ("normal(0, 1)", "normal(0.5, 1)")),
-        (("exponential(mean<=1)", "exponential(mean>=1.5)"), ("exponential(1)", "exponential(1.5)")),
-        (("geometric(p>=0.7)", "geometric(p<=0.6)"), ("geometric(0.7)", "geometric(0.6)")),
-        (
-            ("negative_binomial(3, p>=0.6)", "negative_binomial(3, p<=0.5)"),
-            ("negative_binomial(3, 0.6)", "negative_binomial(3, 0.5)"),
-        ),
-    ],
-)
-def test_a_one_sided_set_is_decided_by_its_ends(
-    sets: tuple[str, str], ends: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its worst members are found once for a clamp, and not anew for every n: it costs what its simple pair does."""
-    calls = []
-    monkeypatch.setattr("privatest.decision.tuning.worst_score", lambda *given: calls.append(given))
-    n = pt.sample_size(*sets, epsilon=1.1)
-    test = pt.design(*sets, epsilon=1.1, n=n)
-    assert not calls
-    assert n == pt.sample_size(*ends, epsilon=1.1)
-    simple = pt.design(*ends, epsilon=1.1, n=n)
-    assert test.worst_members == tuple(ends)
-    assert (test.alpha, test.beta) == pytest.approx((simple.alpha, simple.beta), abs=1e-9)
-
-
 def test_a_two_sided_shift_needs_fewer_records_than_any_published_test() -> None:
     n = pt.sample_size("normal(0, 1)", SHIFTS, epsilon=1, alpha=0.05, beta=0.2)
     assert n <= 86
@@ -190,7 +159,7 @@ def test_a_two_sided_shift_needs_fewer_records_than_any_published_test() -> None
         assert test.power(f"normal({mean}, 1)") >= 1 - test.beta - 1e-12
     low, high = test.thresholds
     assert low == pytest.approx(-high, rel=0.02)
-    assert pt.PrivateTest.from_json(test.to_json()) == test
+    assert pt.results.PrivateTest.from_json(test.to_json()) == test
 
 
 @pytest.mark.parametrize(
@@ -221,14 +190,6 @@ def test_two_sided_errors_hold_on_both_sides(null: Any, alternative: Any) -> Non
         release = test.release(round(noisy) + test.noise.offset)
         assert release.pvalue is not None
         assert (release.decision == "null") == (test.cutoff < round(noisy) + test.noise.offset <= test.upper)
-
-
-def test_two_sided_tests_say_what_does_not_apply() -> None:
-    for name, value in (("test", "scllr"), ("threshold", 0), ("neighbours", "add-remove")):
-        with pytest.raises(InvalidInput, match=rf"{name}=.* does not apply to a two-sided test"):
-            pt.design("normal(0, 1)", SHIFTS, epsilon=1, n=20, **{name: value})
-    with pytest.raises(NothingToTest, match=r"has members on both sides of the alternative .* Exchange them"):
-        pt.design(SHIFTS, "normal(0, 1)", epsilon=1, n=20)
 
 
 def test_sets_in_the_other_questions() -> None:

@@ -29,7 +29,6 @@ from privatest.privacy.bulk_draws import (
     _reach,
     _resolve,
     _table,
-    draw_blocks,
     draw_many,
     draw_rows,
     draw_some,
@@ -132,23 +131,6 @@ def fit(noise: Noise, doubled: np.ndarray) -> float:
     return goodness_of_fit(Counter(Fraction(int(value), 2) for value in doubled.tolist()), noise).pvalue
 
 
-def test_draws_beyond_the_largest_table_are_those_of_the_noise_itself() -> None:
-    noise = Tulap(Fraction(1, 2000), 3)
-    one, other = (seeded_source(np.random.default_rng(9)) for _ in range(2))
-    assert draw_many(noise, 50, one).tolist() == [int(2 * noise.draw(other)) for _ in range(50)]
-
-
-@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(1, 1400), Fraction(1, 1500), Fraction(20)])
-def test_draws_for_blocks_do_not_depend_on_how_many_are_asked_for_at_a_time(epsilon: Fraction) -> None:
-    """On both sides of the largest table, too."""
-    noise = Tulap(epsilon, 12)
-    sources = [seeded_source(np.random.default_rng(5)) for _ in range(3)]
-    whole = draw_blocks(noise, 700, sources[0]).tolist()
-    assert [int(draw_blocks(noise, 1, sources[1])[0]) for _ in range(700)] == whole
-    cuts = [3, 1, 256, 257, 1, 182]
-    assert [value for cut in cuts for value in draw_blocks(noise, cut, sources[2]).tolist()] == whole
-
-
 def test_a_single_draw_sends_exactly_the_ambiguous_words_to_be_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
     epsilon, width = Fraction(1), 12
     table, reach = _table(epsilon).tolist(), _reach(epsilon)
@@ -171,15 +153,6 @@ def test_a_single_draw_sends_exactly_the_ambiguous_words_to_be_resolved(monkeypa
     assert sent == table[reach - 3 : reach + 4]
     assert drawn((1 << 64) - 1, 0) == (99, 0), "beyond the table"
     assert [drawn(table[reach] - 1, limit + step) for step in (-1, 0)] == [(0, width - 1), (0, 7)]
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("at_once", [1, 100])
-def test_draws_for_blocks_follow_the_law(at_once: int) -> None:
-    noise, source = Tulap(Fraction(1, 3), 12), seeded_source(np.random.default_rng(3))
-    drawn = np.concatenate([draw_blocks(noise, at_once, source) for _ in range(20_000 // at_once)])
-    assert fit(noise, drawn) > BAR
-    assert fit(Tulap(Fraction(1, 4), 12), drawn) < BAR
 
 
 @pytest.fixture
@@ -216,33 +189,6 @@ def test_draws_of_logistic_have_the_law(noise: Logistic) -> None:
     assert abs(found.rejected - mpmath.mpf(1) / 2) < 1e-30
     for x in reference.lattice(noise, -40, 40):
         assert abs(found.kept(x) - reference.pmf(noise, -abs(x))) < 1e-30, x
-
-
-@pytest.mark.parametrize("noise", [*reference.NOISES, NoNoise()], ids=reference.name)
-def test_draws_are_exact_rationals_on_the_lattice(noise: Noise) -> None:
-    source = IntegersOnly()
-    for _ in range(300):
-        value = noise.draw(source)
-        assert type(value) is Fraction
-        assert type(value.numerator) is int
-        assert (value - noise.offset).denominator == 1
-
-
-class IntegersOnly:
-    """A source that is asked for, and gives, Python integers and nothing else."""
-
-    simulated = True
-
-    def __init__(self) -> None:
-        self._source = seeded_source(np.random.default_rng(11))
-
-    def below(self, n: int) -> int:
-        assert type(n) is int
-        return self._source.below(n)
-
-    def bits(self, k: int) -> int:
-        assert type(k) is int
-        return self._source.bits(k)
 
 
 FLOAT_MODULES = {"math", "cmath", "numpy", "random", "decimal"}
@@ -335,18 +281,6 @@ def test_a_pair_near_its_share_is_settled_by_more_digits() -> None:
     assert kept is not None
     assert kept.bits == 96
     assert bulk_draws._kept(1, x, high - 1, Scripted(iter((most, most)))) is None
-
-
-def test_ones_are_counted_on_beyond_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A word of all ones is only the beginning of k."""
-    assert [bulk_draws._ones(word) for word in (0, 1, 2, 0b1011, (1 << 64) - 1)] == [0, 1, 0, 2, 64]
-    asked: list[int] = []
-    monkeypatch.setattr(bulk_draws, "_kept", lambda whole, *_: asked.append(whole))
-    full = (1 << 64) - 1
-    first = np.array([full, *[0] * 65, *[1] * 66, *[0] * 66], dtype=np.uint64)  # of the three words of 66 pairs
-    monkeypatch.setattr(bulk_draws, "_words", lambda *_: first)
-    bulk_draws._half_normals(1, Scripted(iter((full, 0b111))))
-    assert asked[0] == 64 + 64 + 3
 
 
 @pytest.mark.parametrize("up", [False, True])

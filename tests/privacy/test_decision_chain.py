@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import pytest
 
-from privatest.errors import InvalidDocument, InvalidInput, MissingExtra
-from privatest.privacy import Approx, Chain, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, noise_from_dict
+from privatest.privacy import Approx, Chain, Gdp, Kl, Notion, Renyi, Tv, Zcdp
 from privatest.privacy import chain as decision_chain
 from privatest.privacy.chain import BITS, ONE, chain_levels, chain_starts, decision_noise, proven
 
@@ -79,13 +77,6 @@ def test_what_is_proven_is_true_and_more_is_not_proven(notion: Notion) -> None:
     assert not proven(notion, low, high + (ONE - high) // 1000)
 
 
-def test_gaussian_levels_are_those_of_a_normal_law() -> None:
-    first, heights = chain_levels(Gdp(Fraction(1, 2)), Fraction(1, 2))
-    for level in (-4, -1, 0, 1, 4):
-        expected = 0.5 * math.erfc(-level / 2 / math.sqrt(2))
-        assert heights[level - first] / ONE == pytest.approx(expected, rel=1e-12)
-
-
 @every_notion
 def test_a_draw_says_null_exactly_with_the_chance_of_the_level(notion: Notion) -> None:
     """At the very thresholds of a uniform integer of 192 bits: nothing is rounded."""
@@ -115,32 +106,6 @@ def test_the_law_is_that_of_the_levels(notion: Notion) -> None:
     for t in (0.1, 1.0):
         assert complex(noise.characteristic(t)) == pytest.approx(complex(np.exp(1j * t * values) @ masses), abs=1e-9)
     assert noise.variance == pytest.approx(masses @ values**2 - (masses @ values) ** 2, rel=1e-9)
-
-
-@every_notion
-def test_documents_and_guarantees(notion: Notion) -> None:
-    noise = made(notion)
-    assert noise_from_dict(noise.to_dict()) == noise
-    assert noise.guarantee(5) == notion
-    assert noise.guarantee(6) is None
-    assert noise.decision_only == (notion.name not in ("approx", "tv"))
-    assert noise.mirrored.decision_only == noise.decision_only
-    for wrong in ({"start": "2"}, {"start": "x"}, {"width": 0}, {"notion": "zzz(1)"}, {"more": 1}):
-        with pytest.raises(InvalidDocument):
-            noise_from_dict({**noise.to_dict(), **wrong})
-
-
-def test_pure_has_the_stair_and_the_extra_is_asked_for_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert decision_noise(Pure(Fraction(1)), 3).kind == "stair"
-    monkeypatch.setitem(sys.modules, "flint", None)
-    with pytest.raises(MissingExtra, match=r"exact|python-flint"):
-        decision_noise(Gdp(Fraction(1, 3)), 3)
-    decision_noise(Tv(Fraction(1, 3)), 3)  # rational already
-
-
-def test_so_strong_a_notion_has_too_many_levels() -> None:
-    with pytest.raises(InvalidInput, match=f"more than {decision_chain.MOST_LEVELS} levels"):
-        decision_noise(Tv(Fraction(1, 10**6)), 3)
 
 
 @pytest.mark.parametrize("notion", [Tv(Fraction(1, 10)), Approx(Fraction(1, 2), Fraction(1, 20))], ids=str)

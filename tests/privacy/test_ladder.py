@@ -83,8 +83,3 @@ def test_an_exact_line_is_h_rounded_to_the_safe_side(notion: Notion) -> None:
                 holds = there <= line.slope * here + line.height
                 mirror = 1 - here <= line.slope * (1 - there) + line.height
                 assert (holds and mirror) == kept
-
-
-@pytest.mark.parametrize("notion", [gdp(1), zcdp(0.5), renyi(2, 1), kl(1)], ids=str)
-def test_a_curved_notion_has_no_line(notion: Notion) -> None:
-    assert exact_line(notion) is None

@@ -90,59 +90,6 @@ def test_tails_down_to_1e_300_and_beyond(noise: Noise) -> None:
             assert relative_error(-noise.logsf(float(x)), truth) < 3e-13
 
 
-@every_noise
-def test_between_lattice_values(noise: Noise) -> None:
-    for x in [float(v) for v in reference.lattice(noise, -5, 5)]:
-        assert noise.cdf(np.nextafter(x, -np.inf)) == noise.cdf(x - 1)
-        assert noise.cdf(np.nextafter(x, np.inf)) == noise.cdf(x) == noise.cdf(x + 0.25)
-        assert noise.sf(np.nextafter(x, -np.inf)) == noise.sf(x - 1)
-        assert noise.pmf(np.nextafter(x, np.inf)) == 0.0
-    # Where adding an offset would round: the largest lattice value under -1e-300 is not 0.
-    assert noise.cdf(-1e-300) == noise.cdf(-float(noise.offset) if noise.offset else -1.0)
-
-
-@every_noise
-def test_extremes_shapes_and_kinds_of_argument(noise: Noise) -> None:
-    np.testing.assert_array_equal(noise.cdf([-np.inf, np.inf]), [0, 1])
-    np.testing.assert_array_equal(noise.sf([-np.inf, np.inf]), [1, 0])
-    np.testing.assert_array_equal(noise.logcdf([-np.inf, np.inf]), [-np.inf, 0])
-    np.testing.assert_array_equal(noise.logsf([-np.inf, np.inf]), [0, -np.inf])
-    np.testing.assert_array_equal(noise.pmf([-np.inf, np.inf]), [0, 0])
-    for function in (noise.cdf, noise.sf, noise.pmf, noise.logcdf, noise.logsf, noise.logpmf):
-        assert np.isnan(function(np.nan))
-        assert isinstance(function(0.5), float)
-        assert function(np.zeros((2, 3))).shape == (2, 3)
-        assert function([]).shape == (0,)
-        assert function(Fraction(3, 2)) == function(1.5)
-        assert function(7) == function(7.0)
-
-
-@every_noise
-def test_variance_is_that_of_the_law(noise: Noise) -> None:
-    if noise in reference.SMALL:
-        far = reference.reach(noise, 60)
-        truth = 2 * mpmath.fsum(
-            reference.mp(x) ** 2 * reference.pmf(noise, x) for x in reference.lattice(noise, -far, 0)
-        )
-    else:
-        # Beyond enumeration: minus the second difference of the characteristic function, in 60 digits.
-        truth = large_variance(noise)
-    assert relative_error(noise.variance, truth) < 1e-13
-
-
-def large_variance(noise: Noise) -> Any:
-    if isinstance(noise, Tulap):
-        b, w = mpmath.exp(-reference.mp(noise.epsilon)), noise.width
-        second = mpmath.nsum(lambda g: g**2 * b**g, [1, mpmath.inf]) * 2 * (1 - b) / (1 + b)
-        return w**2 * second + mpmath.mpf(sum((2 * k - w + 1) ** 2 for k in range(w))) / (4 * w)
-    assert isinstance(noise, Laplace | Logistic)
-    s = reference.mp(noise.scale)
-    if isinstance(noise, Laplace):
-        return 2 * s**2 + mpmath.mpf(1) / 12 + (1 / (240 * s**2))
-    # Rounding adds the variance of a uniform; Poisson summation's corrections are exp(-2 pi^2 s), invisible.
-    return (mpmath.pi * s) ** 2 / 3 + mpmath.mpf(1) / 12
-
-
 @pytest.mark.parametrize("shift", range(-12, 13))
 def test_literal_decisions(shift: int) -> None:
     """For an integer total s, Pr[s + N > 0] is the continuous noise's: the sigmoid coin, the Laplace coin."""

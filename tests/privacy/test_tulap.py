@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privatest.privacy import Stair, Tulap, seeded_source
-from privatest.privacy.randomness import two_sided_geometric
+from privatest.privacy import Stair, Tulap
 
 NOISES = [Stair(Fraction(1, 2), 3), Stair(Fraction(1), 1), Stair(Fraction(3), 64), Stair(Fraction(1, 10), 7)]
 
@@ -23,31 +22,12 @@ def test_the_law_is_a_geometric_on_multiples_of_the_width(noise: Stair) -> None:
     assert not np.any(noise.pmf(np.setdiff1d(np.arange(-6 * w, 6 * w + 1), w * g)))
 
 
-def test_draws_are_the_width_times_an_exact_geometric() -> None:
-    noise = Stair(Fraction(1, 2), 5)
-    drawn = [noise.draw(seeded_source(np.random.default_rng(seed))) for seed in range(50)]
-    plain = [two_sided_geometric(1, 2, seeded_source(np.random.default_rng(seed))) for seed in range(50)]
-    assert drawn == [5 * g for g in plain]
-    assert all(isinstance(value, Fraction) for value in drawn)
-
-
 def test_the_average_over_all_cutoffs_of_a_width_is_tulap() -> None:
     """Why the stair's best cutoff is at least as good as Tulap's: Tulap is the stair at a random one."""
     stair, tulap = Stair(Fraction(1), 5), Tulap(Fraction(1), 5)
     x = np.arange(-30, 31)
     average = np.mean([stair.cdf(x + shift) for shift in range(-2, 3)], axis=0)
     np.testing.assert_allclose(tulap.cdf(x), average, rtol=1e-13)
-
-
-def test_a_level_costs_epsilon_for_every_width_begun() -> None:
-    noise = Stair(Fraction(1, 2), 3)
-    assert [noise.exact_loss(shift) for shift in (0, 1, 3, 4, 7)] == [
-        0,
-        Fraction(1, 2),
-        Fraction(1, 2),
-        1,
-        Fraction(3, 2),
-    ]
 
 
 def test_the_level_says_null_exactly_where_the_noisy_total_exceeds_the_cutoff() -> None:

@@ -14,9 +14,9 @@ import pytest
 
 import privatest as pt
 from privatest.errors import InvalidInput
-from privatest.privacy import as_notion, verification
+from privatest.privacy import as_notion
 from privatest.privacy.notions import Pure
-from privatest.privacy.verification import data_sets, measure, neighbouring, verify_privacy
+from privatest.privacy.verification import measure, verify_privacy
 
 NOTIONS = ["pure(0.9)", "approx(0.4, 0.1)", "tv(0.2)", "gdp(0.8)"]
 
@@ -134,20 +134,6 @@ def test_without_an_order_the_same_is_found() -> None:
         assert one.pairs > other.pairs
 
 
-def test_every_pair_is_looked_at_once() -> None:
-    for ordered in (True, False):
-        sets = data_sets(3, 3, ordered=ordered)
-        pairs = [frozenset([data, other]) for data in sets for other in neighbouring(data, 3, ordered=ordered)]
-        assert len(pairs) == len(set(pairs))
-        if ordered:
-            apart = [
-                frozenset([a, b])
-                for a, b in itertools.combinations(sets, 2)
-                if sum(x != y for x, y in zip(a, b, strict=True)) == 1
-            ]
-            assert set(pairs) == set(apart)
-
-
 def test_a_designed_test_spends_its_epsilon() -> None:
     """Every notion of the same test that follows from pure: all meet it; a hundredth less does not."""
     test = pt.design([0.6, 0.4], [0.4, 0.6], epsilon=1, n=3)
@@ -201,19 +187,6 @@ def test_what_makes_no_sense_is_refused(changed: dict[str, Any], told: str) -> N
         verify_privacy(given.pop("mechanism"), **given)
 
 
-def test_what_is_left_out_may_not_tell() -> None:
-    """An output of probability 5e-7 on one data set alone, not mentioned: accepted where sums are not looked at."""
-
-    def hides(data: tuple[int, ...]) -> dict[str, float]:
-        return {"a": 1.0} if data[0] else {"a": 1 - 5e-7}
-
-    with pytest.raises(InvalidInput, match="left out could tell"):
-        verify_privacy(hides, domain=[0, 1], n=1, epsilon=1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verification, "SUMS_TO_ONE", 1e-6)
-        assert verify_privacy(hides, domain=[0, 1], n=1, epsilon=1).private
-
-
 def test_a_mechanism_that_draws_or_remembers_is_refused() -> None:
     coin = random.Random(1)
 
@@ -229,25 +202,6 @@ def test_a_mechanism_that_draws_or_remembers_is_refused() -> None:
     for mechanism in (draws, remembers):
         with pytest.raises(InvalidInput, match="a second time"):
             verify_privacy(mechanism, domain=[0, 1], n=1, epsilon=1)
-
-
-def test_an_order_that_matters_is_not_ignored() -> None:
-    def first(data: tuple[int, ...]) -> dict[int, int]:
-        return {data[0]: 1}
-
-    with pytest.raises(InvalidInput, match="order of records"):
-        verify_privacy(first, domain=[0, 1], n=2, epsilon=1, ordered=False)
-    assert not verify_privacy(first, domain=[0, 1], n=2, epsilon=1)
-
-
-def test_one_record_that_comes_and_goes() -> None:
-    def present(data: tuple[str, ...]) -> dict[str, Fraction]:
-        share = Fraction(3, 4) if data else Fraction(1, 4)
-        return {"yes": share, "no": 1 - share}
-
-    found = verify_privacy(present, domain=["only"], n=1, epsilon=1.1, neighbours="add-remove")
-    assert (found.private, found.pairs) == (True, 1)
-    assert not verify_privacy(present, domain=["only"], n=1, epsilon=1, neighbours="add-remove")
 
 
 @pytest.mark.parametrize("text", [*NOTIONS, "zcdp(1)", "renyi(2, 1)", "kl(1)"])
@@ -266,19 +220,3 @@ def test_probabilities_that_no_double_can_tell_from_0(text: str) -> None:
     assert verify_privacy(rare, domain=[0, 1], n=1, privacy=text).private != bounds_rare_events
     assert verify_privacy(twice, domain=[0, 1], n=1, privacy="pure(0.7)").private
     assert not verify_privacy(twice, domain=[0, 1], n=1, privacy="pure(0.69)").private
-
-
-def test_a_small_delta_has_no_room_for_rounding() -> None:
-    """1.1e-12 is more than delta = 1e-13, though both are small."""
-
-    def leaks(data: tuple[int, ...]) -> dict[str, float]:
-        return {"a": 1 - 1.1e-12, "b": 1.1e-12} if data[0] else {"a": 1.0}
-
-    assert not verify_privacy(leaks, domain=[0, 1], n=1, privacy="approx(1, 1e-13)")
-    assert verify_privacy(leaks, domain=[0, 1], n=1, privacy="approx(1, 1.2e-12)")
-
-
-def test_without_any_difference_there_is_no_witness() -> None:
-    for privacy in ("pure(1)", "tv(0.1)", "gdp(1)", "kl(0.1)"):
-        found = pt.verify_privacy(lambda _: (Fraction(1, 3), Fraction(2, 3)), domain="ab", n=2, privacy=privacy)
-        assert (found.private, found.measured, found.witness) == (True, 0, None)

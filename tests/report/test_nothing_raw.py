@@ -15,7 +15,6 @@ import privatest as pt
 from privatest import engines, report
 from privatest.estimates import EstimateDesign
 from tests.pictures import artists
-from tests.report import pages
 
 PLANTED = 123456.789012
 N = 60
@@ -128,14 +127,6 @@ def test_no_picture_holds_it(seen: tuple[list[tuple[str, Any, Any, list[float]]]
             axes.figure.canvas.draw()
             assert not holds(artists.numbers(axes), [PLANTED, *raw])
             assert not any(spelled(text, [PLANTED, *raw]) for text in artists.texts(axes))
-
-
-def test_the_pictures_in_a_report_carry_no_text_of_their_own(
-    seen: tuple[list[tuple[str, Any, Any, list[float]]], list[str]],
-) -> None:
-    for text in seen[1][-len(seen[0]) :]:
-        for picture in pages.read(text).pictures():
-            assert b"tEXt" not in picture.replace(b"tEXtSoftware", b"")
 
 
 def test_the_scan_finds_a_leak() -> None:

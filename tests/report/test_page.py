@@ -139,34 +139,6 @@ def test_a_page_says_what_it_must(kind: str, rendered: dict[str, tuple[dict[str,
         assert told is None or all(part in page.text for line in told.lines() for part in line)
 
 
-@pytest.mark.parametrize("kind", ["plan", "test", "fit", "groups"])
-def test_hostile_labels_are_text(kind: str, rendered: dict[str, tuple[dict[str, Any], str]]) -> None:
-    _, text = rendered[kind]
-    assert "<script" not in text.lower()
-    assert HOSTILE in pages.read(text).text
-    assert "hunter2" not in text
-
-
-def test_the_check_would_find_a_label_that_is_not_escaped() -> None:
-    page = pages.Page()
-    page.feed(f"<p>{HOSTILE}</p>")
-    assert page.of("script")
-
-
-def test_a_design_that_was_not_handed_over_is_the_one_that_was_run(
-    rendered: dict[str, tuple[dict[str, Any], str]],
-) -> None:
-    for kind in ("detect", "fit", "estimate"):
-        arguments, text = rendered[kind]
-        bare = {name: value for name, value in arguments.items() if name != "design"}
-        again = pages.read(report.render(**bare))
-        assert again.of("details")[0].text == pages.read(text).of("details")[0].text
-        assert len(again.of("img")) == len(pages.read(text).of("img"))
-        # A result that was read from a document does not know it.
-        other = {**bare, "result": type(bare["result"]).from_dict(bare["result"].to_dict())}
-        assert "No design was given" in pages.read(report.render(**other)).text
-
-
 def test_the_calls_can_be_run_again(rendered: dict[str, tuple[dict[str, Any], str]]) -> None:
     arguments, text = rendered["plan"]
     code, command = (element.text for element in pages.read(text).of("pre")[:2])
@@ -181,68 +153,6 @@ def test_the_calls_can_be_run_again(rendered: dict[str, tuple[dict[str, Any], st
     laws = options["--null"], options["--alternative"]
     again = pt.design(*laws, epsilon=float(options["--epsilon"]), n=int(options["--n"]))
     assert again == arguments["design"][0]
-
-
-def test_estimates_and_groups_are_asked_again_by_the_same_call(
-    rendered: dict[str, tuple[dict[str, Any], str]],
-) -> None:
-    code, command = (element.text for element in pages.read(rendered["estimate"][1]).of("pre")[:2])
-    assert code.splitlines()[-1].startswith("pt.estimate('a b.csv', family='bernoulli(?)', between=(0, 1), epsilon=2")
-    words = shlex.split(command)
-    short = pages.read(rendered["estimate"][1]).of("table")[0].text
-    assert "bernoulli(p=?)" in short, "the model stands in short, too"
-    assert "if the records are independent" in short
-    assert words[:3] == ["privatest", "estimate", "a b.csv"]
-    place = words.index("--between")
-    assert words[place : place + 3] == ["--between", "0", "1"]
-    code, command = (element.text for element in pages.read(rendered["groups"][1]).of("pre")[:2])
-    assert code.splitlines()[-1].startswith("pt.compare_groups('a.csv', 'b c.csv', alternative='greater', epsilon=2")
-    words = shlex.split(command)
-    assert words[:4] == ["privatest", "groups", "a.csv", "b c.csv"]
-    assert words[words.index("--success") + 1] == HOSTILE
-    assert "Q" not in pages.read(rendered["groups"][1]).of("table")[0].text
-
-
-def test_a_report_of_groups_says_that_their_members_are_public(
-    rendered: dict[str, tuple[dict[str, Any], str]],
-) -> None:
-    words = "Which of the two groups a record belongs to is taken to be public"
-    assert [kind for kind in rendered if words in pages.read(rendered[kind][1]).text] == ["groups"]
-
-
-def test_a_test_is_asked_again_with_the_n_of_its_design() -> None:
-    test = pt.design("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, n=40)
-    asked = {"null": "bernoulli(0.6)", "alternative": "bernoulli(0.4)", "epsilon": 1.0, "data": "visits.csv"}
-    page = pages.read(report.render(question=asked, design=test, result=test.run([0, 1] * 20), kind="test"))
-    code, command = (element.text for element in page.of("pre")[:2])
-    assert "pt.design('bernoulli(0.6)', 'bernoulli(0.4)', epsilon=1.0, n=40)" in code
-    assert "test.run('visits.csv')" in code
-    assert "--n 40" in command
-
-
-def test_a_result_that_is_not_private_says_so() -> None:
-    test = pt.design("bernoulli(0.3)", "bernoulli(0.4)", epsilon=1, n=5)
-    asked = {"null": "bernoulli(0.3)", "alternative": "bernoulli(0.4)", "epsilon": 1, "n": 5}
-    simulated = test.run([0] * 5, rng=np.random.default_rng(0))
-    text = pages.read(report.render(question=asked, design=test, result=simulated, kind="test")).text
-    assert "NOT PRIVATE" in text
-    assert "nothing below holds" in text
-    plain = pt.design("bernoulli(0.3)", "bernoulli(0.4)", epsilon=1, n=5, test="llr")
-    text = pages.read(report.render(question=asked, design=plain, result=plain.run([0] * 5), kind="test")).text
-    assert "no guarantee to state" in text
-    assert "differentially private (epsilon" not in text
-
-
-def test_people_with_many_rows_and_unknown_n_are_worded() -> None:
-    from privatest.report import page
-
-    (first, second, _) = page.promise(1.0, "add-remove", 3, "patient")
-    assert "adding or removing all records of one person (those with the same 'patient')" in first
-    assert "count as 3 records at most" in first
-    assert "whether a person's data were used at all" in second
-    lines = " ".join(page.unprotected("add-remove", "patient", "test"))
-    assert "public" in lines
-    assert "number of records n" not in lines
 
 
 def test_without_matplotlib_the_words_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,9 +194,6 @@ def test_only_designs_and_releases_get_in() -> None:
         report.render(question=asked, design=test, result=test.run([0] * 5), kind="plan")
 
 
-TWO = pt.any_of("normal(mean<=-1, sd=1)", "normal(mean>=1, sd=1)")
-
-
 def test_a_report_of_sets_names_the_worst_members_and_what_the_data_fit() -> None:
     P, Q = pt.near("normal(0, sd in [0.9, 1.1])", 0.01), "normal(1, sd in [0.9, 1.1])"
     test = pt.design(P, Q, epsilon=1, n=400)
@@ -310,30 +217,7 @@ def test_a_report_of_sets_names_the_worst_members_and_what_the_data_fit() -> Non
     assert "the members that are hardest to tell apart" in said[1]
 
 
-def test_a_report_of_a_two_sided_test_has_both_thresholds() -> None:
-    test = pt.design("normal(0, 1)", TWO, epsilon=1, n=30, alpha=0.05)
-    release = test.run(np.random.default_rng(2).normal(0, 1, 30))
-    asked = {"null": "normal(0, 1)", "alternative": TWO, "epsilon": 1, "n": 30, "alpha": 0.05}
-    page = pages.read(report.render(question=asked, design=test, result=release, kind="test"))
-    low, high = test.thresholds
-    assert f"{low:.6g}" in page.text
-    assert f"{high:.6g}" in page.text
-    assert "says null between them" in page.text
-    namespace: dict[str, Any] = {}
-    exec(page.of("pre")[0].text.rpartition("\n")[0], namespace)
-    assert namespace["test"] == test, "asked again, it is the same test"
-
-
 ASKED = {"null": "bernoulli(0.3)", "epsilon": 1}
-
-
-def test_a_report_replaces_what_is_there(tmp_path: Path) -> None:
-    target = tmp_path / "out.html"
-    target.write_text("old")
-    report.write(target, question=ASKED, kind="fit")
-    assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    report.write(str(target), question=ASKED, kind="fit")
-    assert os.listdir(tmp_path) == ["out.html"]
 
 
 def test_a_failure_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,7 +248,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
 def test_the_promise_of_another_notion_is_that_notion(text: str) -> None:
     from privatest.report.page import promise
 
-    notion = pt.as_notion(text)
+    notion = pt.notions.parse(text)
     first, second, _ = promise(notion.epsilon, "replace", 1, None, notion)
     assert f"The result meets {text}." in first
     assert f"{100 * notion.gain():.3g} percentage points" in first

@@ -25,12 +25,10 @@ from privatest.privacy import Tulap
 from privatest.scores import (
     BoundedCells,
     DyadicCells,
-    IntegerCells,
     LabelCells,
     Score,
     clamped_score,
     realised_clamp,
-    whole_score,
 )
 from privatest.scores.clamped import MOST_CELLS, cell_masses, partition
 
@@ -168,11 +166,6 @@ class TestEnds:
             assert score.origin + score.step * score.low == clamp[0]
             assert score.origin + score.step * score.high == clamp[1]
 
-    def test_where_the_ratio_stays_within_the_clamp_the_width_is_what_it_covers(self) -> None:
-        pair = make_pair([0.4, 0.6], [0.6, 0.4])
-        score = clamped_score(pair, (-5, 5))
-        assert float(score.step * score.width) == pytest.approx(2 * math.log(1.5), rel=1e-15)
-
     def test_ratios_of_events_that_never_happen_do_not_widen_the_lattice(self) -> None:
         score = clamped_score(make_pair(stats.norm(0, 1), stats.norm(1e-6, 1)), (-1, 1))
         assert float(score.step * score.width) < 2e-5
@@ -193,16 +186,6 @@ class TestEnds:
         assert score.table[2] == score.odd_score
         assert score.width > 100
 
-    def test_integers_between_the_supports_are_odd(self) -> None:
-        pair = make_pair({0: 0.5, 100: 0.5}, stats.binom(10, 0.5))
-        score = clamped_score(pair, (-1, 2))
-        assert isinstance(score.cells, IntegerCells)
-        found = score.of_numbers([10, 11, 50, 99, 100, 101, -1]).tolist()
-        assert found[1:4] == [score.odd_score] * 3
-        assert found[4] == score.high
-        assert found[5:] == [score.odd_score] * 2
-        assert found[0] == score.low
-
     @pytest.mark.parametrize(
         ("clamp", "words"),
         [
@@ -218,10 +201,6 @@ class TestEnds:
     def test_a_clamp_that_makes_no_sense_is_refused(self, clamp: Any, words: str) -> None:
         with pytest.raises(InvalidInput, match=words):
             clamped_score(make_pair(stats.norm(0, 1), stats.norm(0.1, 1)), clamp)
-
-    def test_a_clamp_beyond_a_bounded_ratio_may_be_infinite(self) -> None:
-        score = clamped_score(make_pair([0.4, 0.6], [0.6, 0.4]), (-math.inf, math.inf))
-        assert score.bounds() == pytest.approx((-math.log(1.5), math.log(1.5)), rel=1e-12)
 
 
 POWER: dict[str, tuple[Any, Any, tuple[float, float]]] = {
@@ -274,26 +253,6 @@ def test_a_jump_inside_a_cell_costs_less_than_1e_4() -> None:
         assert abs(advantage(clamped_score(pair, (-2, 2)), n) - advantage(exact, n)) < 1e-4
 
 
-class TestWhole:
-    def test_bounded_ratios_are_kept_as_they_are(self) -> None:
-        score = whole_score(make_pair([0.2, 0.8], [0.8, 0.2]), 50)
-        assert score.bounds() == pytest.approx((-math.log(4), math.log(4)), rel=1e-12)
-
-    def test_unbounded_ratios_count_as_infinite_only_beyond_the_decisive_one(self) -> None:
-        score = whole_score(make_pair(stats.norm(0, 1), stats.norm(0, 2)), 10)
-        values = [float(score.origin + score.step * int(s)) for s in score.of_numbers([0.0, 3.0, 9.0, 20.0])]
-        assert values[0] == pytest.approx(math.log(2), abs=0.1)
-        assert values[1] == pytest.approx(math.log(2) - 27 / 8, abs=0.1)
-        assert values[2] == pytest.approx(math.log(2) - 243 / 8, abs=0.5)
-        assert values[3] < -1000
-
-    def test_disjoint_supports(self) -> None:
-        score = whole_score(make_pair(stats.uniform(0, 1), stats.uniform(2, 1)), 5)
-        high, odd, low = score.of_numbers([0.5, 1.5, 2.5]).tolist()
-        assert (high, odd, low) == (score.high, score.odd_score, score.low)
-        assert score.null_law[score.support == score.high] == pytest.approx(1)
-
-
 PAIRS = {
     "normal": (stats.norm(0, 1), stats.norm(1, 1)),
     "scale": (stats.norm(0, 1), stats.norm(0, 2)),
@@ -334,25 +293,6 @@ def test_the_clamped_ratio_varies_little_within_a_cell(name: str) -> None:
         ends = np.concatenate([[edges[0]], edges, [edges[-1]]])
         a, b = (np.clip(pair.ratio(ends[place + side]), low, high) for side in (0, 1))
         assert math.sqrt(float(np.mean(np.nan_to_num(a - b) ** 2)) / 12) <= max(step, spread / 24)
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_cells_know_their_records(name: str) -> None:
-    pair = continuous(name)
-    cells, edges = partition(pair, -1.0, 1.0, 2.0 / 512, 0.5)
-    x = pair.null.sample(np.random.default_rng(4), 4000)
-    found = cells.index(np.asarray(x, dtype=np.float64))
-    expected = np.searchsorted(edges, x, side="right")
-    if isinstance(cells, DyadicCells):
-        np.testing.assert_array_equal(found, expected)
-    else:
-        assert np.mean(found != expected) < 1e-3  # rounding within an ulp of an edge
-
-
-def test_heavy_tails_take_the_bounded_transform_and_light_ones_do_not() -> None:
-    assert isinstance(partition(continuous("cauchy"), -0.9, 0.9, 1.8 / 512, 0.4)[0], BoundedCells)
-    assert isinstance(partition(continuous("pareto"), -2.0, 2.0, 4.0 / 512, 0.4)[0], BoundedCells)
-    assert isinstance(partition(continuous("normal"), -1.0, 1.0, 2.0 / 512, 0.5)[0], DyadicCells)
 
 
 def test_masses_are_accurate_relative_to_themselves_in_both_tails() -> None:

@@ -70,27 +70,6 @@ def test_any_law_is_that_of_simulated_records(null: Any, alternative: Any, law: 
     assert np.all(np.abs(seen - found) <= 5 * np.sqrt(found * (1 - found) / 20_000) + 1e-3)
 
 
-def test_power_is_alpha_under_p_and_what_is_left_of_beta_under_q() -> None:
-    for null, alternative in PAIRS:
-        for neighbours in ("replace", "add-remove"):
-            test = pt.design(null, alternative, epsilon=1, n=40, neighbours=neighbours)
-            assert test.power(null) == pytest.approx(test.alpha, abs=1e-12)
-            assert 1 - test.power(alternative) == pytest.approx(test.beta, abs=1e-12)
-
-
-def test_power_by_enumeration() -> None:
-    """All data sets of three coins, their probabilities under another coin, and the noise's own law."""
-    test = pt.design("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, n=3)
-    for p in (0.0, 0.2, 0.45, 1.0):
-        expected = 0.0
-        for heads, ways in enumerate((1, 3, 3, 1)):
-            total = int(test.score.of_numbers([1.0] * heads + [0.0] * (3 - heads)).sum())
-            says = float(test.noise.cdf(float(test.cutoff - total)))
-            expected += ways * p**heads * (1 - p) ** (3 - heads) * says
-        assert test.power({0: 1 - p, 1: p}) == pytest.approx(expected, abs=1e-12)
-    assert 0 < test.power({"neither": 1.0}) < 1
-
-
 SETS = [
     ("normal(0, 1)", "normal(1, 1)", "normal(0, sd in [0.8, 1.2])"),
     ("normal(0, 1)", "normal(0, 1.5)", "normal(mean in [-0.2, 0.2], sd in [0.9, 1.1])"),
@@ -130,12 +109,6 @@ def test_no_member_is_worse_than_the_worst_laws(null: str, alternative: str, mem
         ]
         assert max(margins) >= -1e-12
         assert error(leaf.worst(whole, side)) <= found[0].error + 1e-12
-
-
-def test_a_continuous_law_hits_no_integer() -> None:
-    score = pt.design("poisson(3)", "poisson(4)", epsilon=1, n=30).score
-    assert isinstance(score.cells, IntegerCells)
-    assert cell_law(score.cells, as_distribution("normal(3, 1)"))[-1] == 1.0
 
 
 def test_masses_of_cells_by_hand() -> None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.changepoint.detectors import law_of
 from privatest.decision.problem import Goal, Method, Problem
 from privatest.decision.tuning import Tuner
-from privatest.errors import Infeasible
 from privatest.laws.block_laws import ScoreLaw
 from privatest.scores.score_law import score_law
 from privatest.streams import schedule
-from privatest.streams.evalues import PARTS, VoteLaw, mean_bound
+from privatest.streams.evalues import PARTS, VoteLaw
 from privatest.streams.schedule import SequentialTargets, _single
 from privatest.streams.sequential_plan import SequentialPlan, stopped
 from tests.sequential.plans import P, Q, coin
@@ -39,53 +36,6 @@ def test_a_hard_stop_keeps_the_errors(most: int) -> None:
     assert max(plan.alpha, plan.beta) <= 0.05
     assert max(plan.quantile_n(0.999999)) <= most
     assert max(coin().expected_n) <= max(plan.expected_n) <= plan.fixed_n
-
-
-def test_as_many_records_as_the_fixed_test_are_one_block() -> None:
-    plan = coin("1", 21)
-    assert plan.most == plan.first.block == plan.fixed_n == 21
-    assert plan.expected_n == (21, 21)
-    assert max(plan.alpha, plan.beta) <= 0.05
-
-
-@pytest.mark.parametrize("epsilon", [1, 0.5])
-def test_larger_errors_never_cost_records(epsilon: float) -> None:
-    """A plan for smaller errors is one for larger errors, too."""
-    plans = [pt.Sequential(P, Q, epsilon=epsilon, alpha=a, beta=a) for a in (0.045, 0.046, 0.047, 0.0475, 0.05)]
-    means = [max(plan.expected_n) for plan in plans]
-    assert means == sorted(means, reverse=True)
-
-
-@pytest.mark.parametrize("law", ["bernoulli", "near"])
-def test_sets_are_decided_in_one_block_where_there_is_room_for_no_more(law: str) -> None:
-    sets: tuple[Any, Any] = "bernoulli(p<=0.3)", "bernoulli(p>=0.7)"
-    if law == "near":
-        sets = pt.near(P, 0.05), pt.near(Q, 0.05)
-    fixed = pt.sample_size(*sets, epsilon=1, alpha=0.05, beta=0.05)
-    run = pt.Sequential(*sets, epsilon=1, most=fixed)
-    assert run.most == run.fixed_n == fixed
-    assert max(run.alpha, run.beta) <= 0.05
-    assert np.all(np.diff(run.plan.first.table) <= 0)
-    worst = "bernoulli(0.3)" if law == "bernoulli" else "bernoulli(0.35)"
-    error, mean = member_walk(run.plan, worst)
-    assert error == pytest.approx(run.alpha, abs=1e-6)
-    assert mean <= 1 + 1e-6
-    with pytest.raises(Infeasible, match=f"needs {fixed}"):
-        pt.Sequential(*sets, epsilon=1, most=fixed - 1)
-
-
-def test_fewer_are_refused() -> None:
-    with pytest.raises(Infeasible, match=r"most=15 records do not suffice .* needs 21"):
-        pt.Sequential(P, Q, epsilon=1, most=15)
-    with pytest.raises(Infeasible, match=r"schedule=\(4, 1\)"):
-        pt.Sequential(P, Q, epsilon=1, schedule=(4, 1), most=12)
-
-
-def test_sizes_may_be_given() -> None:
-    run = pt.Sequential(P, Q, epsilon=1, schedule=(12, 9))
-    assert run.schedule == (12, 9)
-    assert max(run.expected_n) == pytest.approx(16.3, abs=0.1)  # the published prototype's figure for these sizes
-    assert max(coin().expected_n) < max(run.expected_n)
 
 
 def test_whose_expectation_counts() -> None:
@@ -141,21 +91,6 @@ def test_errors_are_kept_for_every_member_of_a_set() -> None:
     error, mean = member_walk(plan, "bernoulli(0.4)")
     assert error > 0.05
     assert mean > 1
-
-
-def test_both_sides_of_the_null_are_two_questions() -> None:
-    with pytest.raises(pt.errors.NothingToTest, match="combine_evalues"):
-        pt.Sequential("normal(0, 1)", pt.any_of("normal(-1, 1)", "normal(1, 1)"), epsilon=1)
-
-
-def test_tuning_and_plan_know_the_same_votes() -> None:
-    """The laws by which sizes were compared, and those that the plan computes of its own table."""
-    plan = coin()
-    found = schedule.ScheduleCandidate(law_of(plan.later.score), plan.later.noise, False, PARTS).votes(plan.later.block)
-    ours = plan.laws[1].null
-    assert found.null.least == ours.least
-    assert found.null.masses == pytest.approx(ours.masses, abs=1e-12)
-    assert mean_bound(np.array([1.0]), np.array([0]), PARTS) == pytest.approx(1, abs=1e-8)
 
 
 @pytest.mark.parametrize("error", [0.2, 0.05, 1e-6])

@@ -15,7 +15,7 @@ from privatest.errors import InvalidDocument
 from privatest.scores import Score
 from privatest.streams import SequentialPlan
 from privatest.streams.evalues import PARTS, VoteLaw
-from privatest.streams.sequential_plan import Boundaries, Stopped, WalkProgress, rarely, stopped
+from privatest.streams.sequential_plan import Boundaries, Stopped, WalkProgress, stopped
 from privatest.streams.stream import SumBlocks
 from tests.sequential.plans import coin
 
@@ -60,46 +60,6 @@ def test_a_boundary_that_is_one_off_is_seen() -> None:
         assert abs(found.alternative - enumerated(RULES[0], 5).alternative) > 1e-3
 
 
-def test_transforms_and_plain_sums_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = Boundaries(-40, 50)
-    one = stopped(FIRST, LATER, rule)
-    monkeypatch.setattr("privatest.streams.sequential_plan._SHORT", 0)
-    other = stopped(FIRST, LATER, rule)
-    assert one is not None
-    assert other is not None
-    assert one.alternative == pytest.approx(other.alternative, abs=1e-12)
-    assert one.blocks() == pytest.approx(other.blocks(), abs=1e-9)
-
-
-def test_without_a_hard_stop_all_mass_is_decided() -> None:
-    found = stopped(FIRST, LATER, Boundaries(-5, 6))
-    assert found is not None
-    assert found.alternative + found.null == pytest.approx(1, abs=1e-11)
-    # Wald's identity: E W = E votes, of the first block and of the later ones
-    ends = [(-5, found.null), (6, found.alternative)]
-    drift = float(LATER.masses @ (LATER.least + np.arange(len(LATER.masses))))
-    start = float(FIRST.masses @ (FIRST.least + np.arange(len(FIRST.masses))))
-    mean = start + drift * (found.blocks() - 1)
-    assert sum(end * p for end, p in ends) - 2.5 < mean < sum(end * p for end, p in ends) + 2.5
-
-
-def test_an_error_is_told_small_without_the_whole_walk() -> None:
-    for rule in (Boundaries(-5, 6), Boundaries(-3, 3), Boundaries(-5, 6, 4, 1), Boundaries(-1, 0, cut=-1)):
-        whole = stopped(FIRST, LATER, rule)
-        assert whole is not None
-        for verdict in ("null", "alternative"):
-            says = getattr(whole, verdict)
-            assert rarely(FIRST, LATER, rule, verdict, says + 1e-9)  # type: ignore[arg-type]
-            assert not rarely(FIRST, LATER, rule, verdict, says - 1e-9)  # type: ignore[arg-type]
-    still = VoteLaw(0, np.array([1.0]))
-    assert not rarely(still, still, Boundaries(-1, 1), "null", 0.5)
-
-
-def test_a_walk_that_goes_nowhere_is_not_followed_for_ever() -> None:
-    still = VoteLaw(0, np.array([1.0]))
-    assert stopped(still, still, Boundaries(-1, 1)) is None
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_portions_of_any_size_give_the_same(rule: Boundaries) -> None:
     rng = np.random.default_rng(3)
@@ -117,18 +77,6 @@ def test_portions_of_any_size_give_the_same(rule: Boundaries) -> None:
                 then, more = rule.feed(then, votes[cut:])
                 hit = None if more is None else cut + more
             assert (then, [hit] if hit is not None else []) == (progress, hits)
-
-
-def test_documents() -> None:
-    rule, progress = Boundaries(-3, 5, 7, 1), WalkProgress(4, -2, 3)
-    assert Boundaries.from_dict(rule.to_dict()) == rule
-    assert rule.progress_from_dict(rule.progress_to_dict(progress)) == progress
-    for lower, upper, cut in ((2, 2, 2), (-1, 1, 2), (-1, 1, -2)):
-        with pytest.raises(InvalidDocument, match="do not fit"):
-            Boundaries(lower, upper, None, cut)
-    for bad in ({"blocks": 2, "level": 4, "peak": 3}, {"blocks": 0, "level": -1, "peak": 0}):
-        with pytest.raises(InvalidDocument, match="does not fit"):
-            rule.progress_from_dict(bad)
 
 
 def test_documents_restore_the_plan() -> None:

@@ -5,7 +5,6 @@ Sizes and boundaries: as few records as promised, errors as asked, sets, hard st
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +15,7 @@ import pandas as pd
 import pytest
 
 import privatest as pt
-from privatest.errors import InvalidDocument, InvalidInput, PrivatestError, RequestConflict
+from privatest.errors import InvalidInput, PrivatestError, RequestConflict
 from privatest.streams import Sequential
 from privatest.streams.sequential_plan import Boundaries
 from tests.changepoint import kills
@@ -72,24 +71,6 @@ def test_how_a_stream_is_cut_makes_no_difference(seed: int) -> None:
     assert all(answer == answers[0] for answer in answers)
 
 
-def test_the_walk_is_the_sum_of_the_votes() -> None:
-    plan = small_plan(Fraction(1), (3, 2), Boundaries(-5000, 5000))
-    run = Sequential.of(plan, rng=np.random.default_rng(1))
-    peak = level = 0
-    for i in range(400):
-        run.update([i % 2] * (3 if i == 0 else 2))
-        level = run._progress.level
-        peak = max(peak, level)
-        assert run.evalue == pytest.approx(math.exp(level / 128))
-        assert run.pvalue == pytest.approx(min(math.exp(-peak / 128), 1))
-        released = list(run._stream.released)
-        votes = plan.votes(np.array(released, dtype=np.int64), i - len(released) + 1).tolist()
-        assert plan.few_votes(released, i - len(released) + 1) == votes
-        assert run.walk[-1] == pytest.approx(level / 128)
-        assert np.diff(run.walk) * 128 == pytest.approx(votes[1:])
-    assert len(run.walk) == 256
-
-
 @pytest.mark.statistical
 def test_the_evalue_seldom_exceeds_one_over_alpha() -> None:
     """3,000 streams from P, looked at after every block for 30 blocks: a rule that waits for 20 errs in 5% at most."""
@@ -102,25 +83,6 @@ def test_the_evalue_seldom_exceeds_one_over_alpha() -> None:
         largest.append(run.evalue)
     assert above / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
     assert np.mean(largest) < 1.5
-
-
-def test_promises() -> None:
-    run = fresh()
-    assert run.alpha <= 0.05
-    assert run.beta <= 0.05
-    assert run.fixed_n == 21
-    assert run.most is None
-    assert run.boundaries[0] < 0 < run.boundaries[1]
-    assert run.quantile_n(0.5) <= run.quantile_n(0.9) <= run.quantile_n(0.999)
-    assert run.privacy == pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1).privacy
-    assert "SIMULATED" in repr(run)
-    assert run.simulated
-    assert not run.private
-    facts = run.values()
-    assert facts["fixed_n"] == 21
-    assert facts["schedule"] == list(run.schedule)
-    assert str(run).startswith("Sequential test")
-    json.dumps(run.to_dict(), allow_nan=False)
 
 
 @pytest.mark.parametrize(
@@ -146,13 +108,6 @@ def test_promises() -> None:
 def test_bad_input_is_refused(words: dict[str, Any], message: str) -> None:
     with pytest.raises(PrivatestError, match=message):
         Sequential(**{"null": P, "alternative": Q, "epsilon": 1, **words})
-
-
-@pytest.mark.parametrize("error", [1e-7, 1e-5])
-def test_the_smallest_errors_are_kept(error: float) -> None:
-    made = Sequential(P, Q, epsilon=2, alpha=error, beta=error)
-    assert 0.5 * error < made.alpha <= error
-    assert made.beta <= error
 
 
 def test_bad_batches_consume_nothing() -> None:
@@ -185,12 +140,6 @@ def test_persons() -> None:
         fresh().update(1, unit="anna")
 
 
-def test_records_that_make_no_sense_raise_nothing() -> None:
-    run = fresh(3)
-    run.update([None, "x", math.nan, 7, 1, 0, b"", 1, 0, None, None])
-    assert run.seen == 11
-
-
 def test_states_go_on(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     words: dict[str, Any] = {"epsilon": 1, "schedule": (12, 8), "state": path}
@@ -213,23 +162,6 @@ def test_states_go_on(tmp_path: Path) -> None:
         fourth.update([1])
 
 
-def test_states_of_other_settings_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    run = Sequential(P, Q, epsilon=1, schedule=(12, 8), state=path)
-    del run
-    for words in ({"epsilon": 2}, {"alpha": 0.01}, {"most": 90}, {"schedule": (12, 9)}):
-        with pytest.raises(InvalidInput, match="sequential test with other settings"):
-            Sequential(P, Q, **{"epsilon": 1, "schedule": (12, 8), "state": path, **words})  # type: ignore[arg-type]
-    with pytest.raises(InvalidDocument, match=r"no monitor's: load it with what wrote it"):
-        pt.Monitor.load(path)
-    monitor = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, state=tmp_path / "monitor.json")
-    del monitor
-    with pytest.raises(InvalidDocument, match=r"no sequential test's"):
-        Sequential.load(tmp_path / "monitor.json")
-    with pytest.raises(InvalidDocument, match="There is no state of a sequential test"):
-        Sequential.load(tmp_path / "none.json")
-
-
 def test_ledgers_are_charged_once(tmp_path: Path) -> None:
     with pt.Ledger(tmp_path / "ledger.db") as ledger:
         ledger.grant("visits", epsilon=1.5)
@@ -250,22 +182,6 @@ def test_ledgers_are_charged_once(tmp_path: Path) -> None:
             Sequential.load(path)
         loaded = Sequential.load(path, ledger=ledger)
         assert loaded.seen == seen
-
-
-def test_an_older_state_is_refused_by_the_ledger(tmp_path: Path) -> None:
-    with pt.Ledger(tmp_path / "ledger.db") as ledger:
-        ledger.grant("visits", epsilon=1)
-        path = tmp_path / "state.json"
-        words: dict[str, Any] = {"epsilon": 1, "schedule": (12, 8), "ledger": ledger, "dataset": "visits"}
-        run = Sequential(P, Q, alpha=1e-5, beta=1e-5, request="one", state=path, **words)
-        run.update([0, 1] * 6)
-        older = path.read_bytes()
-        run.update([0, 1] * 4)
-        assert not run.decided
-        del run
-        (tmp_path / "copy.json").write_bytes(older)
-        with pytest.raises(PrivatestError, match="newest"):
-            Sequential.load(tmp_path / "copy.json", ledger=ledger)
 
 
 def test_kills_lose_nothing_of_a_sequential_test() -> None:

@@ -7,13 +7,11 @@ version makes a million draws. ``pytest tests/statistical`` prints the p-values 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from privatest.privacy import (
     Gaussian,
@@ -26,7 +24,7 @@ from privatest.privacy import (
     seeded_source,
     system_source,
 )
-from tests.statistical.goodness_of_fit import BAR, draw_counts, goodness_of_fit, information, law_counts, scaled
+from tests.statistical.goodness_of_fit import BAR, draw_counts, goodness_of_fit, law_counts, scaled
 
 pytestmark = pytest.mark.statistical
 
@@ -72,31 +70,12 @@ def test_draws_follow_the_law(noise: Noise, count: int, show: Callable[[str], No
 
 
 @each_noise
-def test_what_is_tallied_is_what_draw_returns(noise: Noise) -> None:
-    one, other = (seeded_source(np.random.default_rng(7)) for _ in range(2))
-    assert draw_counts(noise, 2000, one) == Counter(noise.draw(other) for _ in range(2000))
-
-
-@each_noise
 def test_a_sampler_one_percent_off_is_rejected(noise: Noise, show: Callable[[str], None]) -> None:
     """Drawn from the probabilities of the law it would have: how a sampler comes by them is not the question."""
     factor = Fraction(101, 100)
     fit = goodness_of_fit(law_counts(scaled(noise, factor), MILLION, np.random.default_rng(11148)), noise)
     show(f"epsilon times {float(factor)} against {noise}: {fit}")
     assert fit.pvalue < BAR
-
-
-@each_noise
-def test_draws_made_from_the_law_itself_pass(noise: Noise) -> None:
-    assert goodness_of_fit(law_counts(noise, MILLION, np.random.default_rng(5)), noise).pvalue > BAR
-
-
-@each_noise
-def test_one_percent_is_seen_with_near_certainty(noise: Noise) -> None:
-    """The power behind the choice of test: a sampler 1% off is missed less than once in 10,000."""
-    shift = 0.01 * np.sqrt(MILLION * information(noise))
-    needed = stats.norm.isf(BAR / 4)
-    assert stats.norm.sf(shift - needed) < 1e-4
 
 
 @each_noise
@@ -119,19 +98,3 @@ def test_draws_from_the_system_source_follow_the_law(noise: Noise, show: Callabl
 )
 def test_draws_of_another_law_are_rejected(drawn: Noise, claimed: Noise) -> None:
     assert goodness_of_fit(law_counts(drawn, 20_000, np.random.default_rng(5)), claimed).pvalue < BAR
-
-
-@pytest.mark.parametrize("kind", ["discrete Gaussian", "shifted by one", "fair sign forgotten"])
-def test_wrong_shapes_are_rejected(kind: str) -> None:
-    """The chi-square half at work: right variance or right magnitude, wrong law."""
-    noise = Laplace(Fraction(4))
-    rng = np.random.default_rng(3)
-    counts = law_counts(noise, 50_000, rng)
-    wrong = {
-        "discrete Gaussian": lambda: [
-            Fraction(int(g)) + noise.offset for g in np.floor(rng.normal(0, np.sqrt(noise.variance), 50_000))
-        ],
-        "shifted by one": lambda: [x + 1 for x in counts.elements()],
-        "fair sign forgotten": lambda: [abs(x) for x in counts.elements()],
-    }[kind]()
-    assert goodness_of_fit(type(counts)(wrong), noise).shape < BAR

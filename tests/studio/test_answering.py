@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest import questions
-from privatest.studio import answering
 from privatest.studio.answering import law_of, plain_number, statistic_law
 
 PAIRS: list[tuple[Any, Any]] = [
@@ -43,12 +41,6 @@ def test_design_is_the_tuned_test(studio: Any, P: Any, Q: Any) -> None:
         assert (shown["alpha"], shown["beta"], shown["threshold"]) == pytest.approx(errors, rel=1e-12)
         assert shown["clamp"] == list(test.clamp)
     assert "document" not in found
-
-
-def test_the_saved_design_is_the_test_itself(studio: Any) -> None:
-    asked = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 0.5, "n": 40, "document": True}
-    test = pt.PrivateTest.from_dict(studio.client.post("/api/design", json=asked).json()["document"])
-    assert test == pt.design("bernoulli(0.4)", "bernoulli(0.6)", epsilon=0.5, n=40)
 
 
 def test_size_power_and_compare_are_the_functions_of_these_names(studio: Any) -> None:
@@ -103,15 +95,6 @@ def test_bad_input_is_one_sentence_that_names_it(studio: Any, body: Any, said: s
     assert answer.status_code == 422
     assert set(answer.json()) == {"error"}
     assert said in answer.json()["error"]
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b"null", b'{"epsilon": NaN}', b"\xff", b"[" * 50_000, b"9" * 9000]
-)
-def test_a_body_that_is_no_json_is_bad_input(studio: Any, content: bytes) -> None:
-    answer = studio.client.post("/api/look", content=content, headers={"content-type": "application/json"})
-    assert answer.status_code == 422
-    assert set(answer.json()) == {"error"}
 
 
 CASES: list[tuple[str, str, float, int]] = [
@@ -177,33 +160,6 @@ def test_every_planning_question_takes_sets(studio: Any, P: str, Q: str, members
     assert "tight" in [row["test"] for row in studio.post("/api/compare", **asked).json()["rows"]]
 
 
-def test_both_ends_of_a_two_sided_law_are_marked(studio: Any) -> None:
-    P, Q = "bernoulli(0.3)", "any_of(bernoulli(p<=0.1), bernoulli(p>=0.6))"
-    law = studio.post("/api/design", null=P, alternative=Q, epsilon=0.7, n=60, alpha=0.1).json()["law"]
-    test = pt.design(P, Q, epsilon=0.7, n=60, alpha=0.1)
-    widths, (low, high) = np.diff(law["edges"]), (law["decided"], law["upper"])
-    for side, error in (
-        ("null", lambda bars: test.alpha - bars[:low].sum() - bars[high:].sum()),
-        ("alternative", lambda bars: test.power("bernoulli(0.1)") - bars[:low].sum() - bars[high:].sum()),
-        ("above", lambda bars: test.power("bernoulli(0.6)") - bars[:low].sum() - bars[high:].sum()),
-    ):
-        bars = np.array(law[side]) * widths
-        assert bars.sum() == pytest.approx(1, abs=2e-3)
-        assert error(bars) == pytest.approx(0, abs=1e-3)
-    for index, threshold in zip((low, high), test.thresholds, strict=True):
-        assert law["edges"][index] == pytest.approx(threshold, abs=1.01 * widths.max())
-
-
-def test_power_along_a_parameter_is_the_tests(studio: Any) -> None:
-    asked: dict[str, Any] = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1.0, "n": 40}
-    found = studio.post("/api/along", **asked, family="bernoulli(p=?)", between=[0.1, 0.9]).json()
-    test = pt.design("bernoulli(0.4)", "bernoulli(0.6)", epsilon=1, n=40)
-    assert found["values"][0] == 0.1
-    assert found["values"][-1] == 0.9
-    assert found["power"] == pytest.approx(test.power_along("bernoulli(p=?)", found["values"]).tolist(), abs=1e-12)
-    assert found["power"][0] < found["alpha"] < 1 - found["beta"] < found["power"][-1]
-
-
 @pytest.mark.parametrize(
     ("family", "between", "said"),
     [
@@ -265,13 +221,3 @@ def test_what_makes_no_sense_is_refused_in_words(studio: Any, where: str, asked:
     answer = studio.post(where, **asked)
     assert answer.status_code == 422
     assert said in answer.json()["error"]
-
-
-@pytest.mark.parametrize("request_", ["/run/change", "/monitors", "/sequentials"])
-def test_streams_take_a_notion_in_place_of_epsilon(request_: str) -> None:
-    asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "dataset": "d", "request": "r"}
-    asked |= {"source": {"path": "a.csv"}} if request_ == "/run/change" else {}
-    found = answering.body(request_)(**asked, privacy="gdp(1)").model_dump()
-    settings = answering.arguments(request_, found, questions.RULE)
-    assert settings["privacy"] == "gdp(1)"
-    assert "epsilon" not in settings

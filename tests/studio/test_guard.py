@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from privatest import errors
 from privatest.studio import create_app
 from privatest.studio.guard import HEADERS, MAX_BODY, Guard, Token
 
@@ -80,14 +79,6 @@ def test_another_site_cannot_use_a_launch_word_up(studio: Any, stranger: TestCli
     assert studio.app.state.waits(word)
 
 
-def test_of_words_that_nobody_uses_the_oldest_go() -> None:
-    token = Token(TOKEN)
-    words = [token.launch() for _ in range(40)]
-    assert [token.waits(word) for word in words] == [False] * 24 + [True] * 16
-    assert token.redeem(words[-1])
-    assert not token.redeem(words[-1])
-
-
 def test_nothing_inside_the_guard_sees_a_secret(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     """The framework exports traces and request data where a variable says so: there is none to be had."""
     from opentelemetry import trace
@@ -136,11 +127,6 @@ def test_a_wrong_host_is_refused(studio: Any, host: str) -> None:
     assert studio.client.get("/api/about", headers={"host": host}).status_code == 421
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8888", "localhost:1", "LOCALHOST"])
-def test_the_own_hosts_are_served(studio: Any, host: str) -> None:
-    assert studio.client.get("/api/about", headers={"host": host}).status_code == 200
-
-
 @pytest.mark.parametrize(
     "origin",
     [
@@ -158,10 +144,6 @@ def test_a_foreign_origin_is_refused_though_the_key_is_there(studio: Any, origin
         assert studio.client.post(path, json={}, headers={"origin": origin}).status_code == 403
     assert studio.client.get("/api/about", headers={"origin": origin}).status_code == 403
     assert studio.ledger_bytes == before
-
-
-def test_the_own_origin_is_served(studio: Any) -> None:
-    assert studio.client.get("/api/about", headers={"origin": "http://127.0.0.1"}).status_code == 200
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
@@ -228,12 +210,6 @@ def test_an_exception_that_nobody_caught_says_nothing(caplog: pytest.LogCaptureF
 def test_a_second_host_or_origin_header_matches_nothing(studio: Any) -> None:
     twice = [("origin", "http://127.0.0.1"), ("origin", "http://evil.example")]
     assert studio.client.get("/api/about", headers=twice).status_code == 403
-
-
-@pytest.mark.parametrize("token", ["short", "with space in between it", "ünïcödé-token-of-some-length"])
-def test_a_weak_token_is_refused_at_start(token: str) -> None:
-    with pytest.raises(errors.InvalidInput, match="token"):
-        create_app(token=token)
 
 
 def test_tokens_are_fresh_and_never_shown() -> None:

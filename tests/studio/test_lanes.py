@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,11 +10,9 @@ from typing import Any
 
 import pytest
 
-import privatest as pt
 from privatest import errors
-from privatest import progress_events as headway
-from privatest.studio import lanes, worker
-from privatest.studio.lanes import Busy, Lane, _Worker
+from privatest.studio import worker
+from privatest.studio.lanes import Busy, Lane
 
 ASK: dict[str, Any] = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1.0}
 LONG: dict[str, Any] = {"null": "cauchy(0, 1)", "alternative": "cauchy(0.5, 1)", "epsilon": 0.1}
@@ -36,11 +33,6 @@ def test_equal_questions_are_computed_once_and_remembered(lane: Lane) -> None:
     assert all(each is found[0] for each in found)
     assert asyncio.run(lane.answer("size", dict(reversed(ASK.items())))) is found[0]
     assert found[0]["n"] == 29
-
-
-def test_a_refusal_comes_back_as_the_error_it_was(lane: Lane) -> None:
-    with pytest.raises(errors.NothingToTest, match="same distribution"):
-        asyncio.run(lane.answer("look", {**ASK, "alternative": "bernoulli(0.4)"}))
 
 
 def test_a_computation_does_not_outlive_its_limit() -> None:
@@ -115,36 +107,11 @@ def test_whatever_is_computed_ends_at_the_limits_of_time_and_memory(hostile: Any
     assert asyncio.run(hostile(memory=2**31).answer("eat", {})) == {"bytes": 600 * 2**20}
 
 
-def test_questions_that_are_no_equals_are_each_answered(hostile: Any) -> None:
-    """Two equal portions of records are two portions."""
-    lane = hostile(remembers=False)
-
-    async def ask() -> list[Any]:
-        return await asyncio.gather(*(lane.answer("echo", {"lines": ["1"]}) for _ in range(5)))
-
-    found = asyncio.run(ask())
-    assert found == [{"lines": ["1"]}] * 5
-    assert len({id(each) for each in found}) == 5
-    assert not lane._known
-
-
 def test_of_what_is_not_kept_no_process_is_left(hostile: Any) -> None:
     lane = hostile(kept=False, remembers=False, workers=2)
     assert asyncio.run(lane.answer("echo", {"a": 1})) == {"a": 1}
     assert all(worker.process is None for worker in lane._workers)
     assert all(not worker._held for worker in lane._workers)
-
-
-def test_several_workers_compute_at_the_same_time(hostile: Any) -> None:
-    lane = hostile(workers=2, remembers=False, stoppable=True)
-
-    async def ask() -> Any:
-        endless = asyncio.create_task(lane.answer("spin", {}))
-        found = await lane.answer("echo", {"a": 1})
-        endless.cancel()
-        return found
-
-    assert asyncio.run(ask()) == {"a": 1}
 
 
 def test_no_more_questions_wait_than_are_answered_in_a_while(hostile: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,31 +145,6 @@ def test_a_worker_ends_with_the_one_who_asked(hostile: Any) -> None:
     assert process.wait(300) == 0
 
 
-def test_answers_are_remembered_within_bounds(hostile: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privatest.studio.lanes.MOST_REMEMBERED", 1000)
-    lane = hostile()
-    for i in range(6):
-        asyncio.run(lane.answer("echo", {"n": i, "long": "x" * 400}))
-    assert len(lane._known) == 2
-
-
-def test_the_server_and_the_worker_each_keep_the_limit_of_time(hostile: Any) -> None:
-    """The server ends a worker that does not end itself, and a worker ends itself when no server does."""
-
-    async def ask() -> None:
-        with pytest.raises(errors.Infeasible, match="more than 1 seconds"):
-            await asyncio.wait_for(lane.answer("deaf", {}), 300)
-
-    lane = hostile(seconds=1)
-    asyncio.run(ask())
-    (alone,) = hostile()._workers
-    process = alone._started()
-    assert process.stdin is not None
-    process.stdin.write('{"job": "spin", "arguments": {}, "seconds": 0.1}\n')
-    process.stdin.flush()
-    assert process.wait(300) == 1
-
-
 def test_how_far_it_has_come_is_told_and_is_never_the_answer(hostile: Any) -> None:
     lane = hostile()
     with ThreadPoolExecutor(1) as threads:
@@ -219,50 +161,3 @@ def test_how_far_it_has_come_is_told_and_is_never_the_answer(hostile: Any) -> No
             asked.result(300)
     assert lane.working() == []
     assert asyncio.run(lane.answer("echo", {"said": 1})) == {"said": 1}
-
-
-def test_a_worker_tells_rows_as_they_come(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows that were found since it last told are told next time, however soon they came after one another."""
-    now = [0.0]
-    monkeypatch.setattr(worker.time, "monotonic", lambda: now[0])
-    tell = worker._Teller({"epsilon": 1})
-    with pt.progress(tell):
-        pt.compare([0.9, 0.1], [0.2, 0.8], epsilon=2)
-        assert capsys.readouterr().out == ""
-        now[0] = 1.0
-        with headway.part("other ways to test", 2) as told:
-            told(1)
-    told = json.loads(capsys.readouterr().out)
-    assert told["asked"] == {"epsilon": 1}
-    assert {"tight", "LLR", "sLLR"} <= {row["test"] for row in told["found"]}
-
-
-def test_a_worker_that_began_early_is_taken_over_and_others_end() -> None:
-    with lanes.begun_early(lanes.LOOK, lanes.NEEDED):
-        early = dict(lanes._early)
-        lane = Lane(seconds=600, nice=lanes.NEEDED)
-        try:
-            asyncio.run(
-                lane.answer("theory", {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilons": [1]})
-            )
-            assert lane._workers[0].process is early[tuple(lane._workers[0]._command)]
-        finally:
-            lane.close()
-    assert lanes._early == {}
-    assert all(process.poll() is not None for process in early.values())
-
-
-class Ended(_Worker):
-    """A worker that is ended just when it has told how far it has come."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        if name == "told" and value:
-            self.kill()
-
-
-def test_a_worker_that_is_ended_between_two_lines_has_given_no_answer(hostile: Any) -> None:
-    lane = hostile()
-    lane._workers[0].__class__ = Ended
-    with pytest.raises(errors.Infeasible, match="stopped"):
-        asyncio.run(lane.answer("tells", {}))

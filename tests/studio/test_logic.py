@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from privatest import questions
-from privatest.pictures import canvas
 from privatest.studio import answering
 from tests import needs
 
@@ -148,42 +147,6 @@ def test_headlines_say_what_was_released() -> None:
     assert found == [words for *_, words in cases]
 
 
-def test_progress_names_what_takes_long() -> None:
-    slow = [{"path": "/api/compare", "since": 1000}, {"path": "/api/size", "since": 500}]
-    working = [
-        {"job": "compare", "seconds": 3.0, "headway": "tests: 2 of 7"},
-        {"job": "size", "seconds": 9, "headway": ""},
-    ]
-    told, silent = js(
-        "return [ask.progressText(slow, working, 4000), ask.progressText(slow, [], 4000)];", slow=slow, working=working
-    )
-    assert told == "tests: 2 of 7 … 4 s, and 1 more"
-    assert silent == "counting the records needed … 4 s, and 1 more"
-
-
-def test_a_table_fills_while_its_answer_is_waited_for() -> None:
-    """With the rows of what was asked, not of what another page asks, and as often as there are more of them."""
-    asked = {"null": "normal(0, 1)", "epsilon": 0.5}
-    others = {"job": "compare", "headway": "", "found": [{"test": "x"}] * 9, "asked": {**asked, "epsilon": 1}}
-    steps = [[], [1], [1], [1, 2]]
-    shown = js(
-        """
-      let look = 0;
-      const ours = () => ({ job: "compare", found: steps[Math.min(look++, 3)], asked: { ...asked, advantage: 0.5 } });
-      const answer = () => ({ working: [others, ours()] });
-      globalThis.fetch = () => Promise.resolve(new Response(JSON.stringify(answer())));
-      const shown = [];
-      const waited = new Promise((done) => { setTimeout(done, 2700); });
-      await ask.filling(waited, "compare", asked, (rows) => shown.push(rows.length));
-      return shown;
-    """,
-        asked=asked,
-        others=others,
-        steps=steps,
-    )
-    assert shown == [1, 2]
-
-
 def test_an_answer_that_breaks_off_is_told_unless_it_was_asked_again() -> None:
     broken = """
       let stream = null;
@@ -216,43 +179,3 @@ def test_of_many_questions_the_newest_counts() -> None:
     )
     assert newest == [3]
     assert steady == [1, 3]
-
-
-def variables(dark: bool) -> dict[str, str]:
-    """The colours of the style sheet."""
-    text = (STATIC / "studio.css").read_text()
-    part = text.partition("prefers-color-scheme: dark")[2 if dark else 0].partition("* { box-sizing")[0]
-    found = [one.split(":") for one in part.replace("{", ";").split(";") if one.strip().startswith("--")]
-    return {name.strip(): value.strip() for name, value in found}
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_texts_can_be_read_and_lines_be_seen(dark: bool) -> None:
-    colours = variables(dark)
-
-    def contrast(one: str, other: str) -> float:
-        high, low = sorted((luminance(colours[one]), luminance(colours[other])), reverse=True)
-        return (high + 0.05) / (low + 0.05)
-
-    assert (luminance(colours["--card"]) < 0.05) is dark
-    for paper in ("--card", "--page"):
-        for ink in ("--ink", "--soft", "--bad", "--accent", "--null-ink", "--alternative-ink", "--third-ink"):
-            assert contrast(ink, paper) >= 4.5, (ink, paper)
-    for line in ("--null", "--alternative", "--third"):
-        assert contrast(line, "--card") >= 3, line
-
-
-def test_the_colours_are_those_of_the_pictures() -> None:
-    light, dark = variables(False), variables(True)
-    assert [light[name] for name in ("--null", "--alternative", "--third")] == [
-        colour.lower() for colour in (canvas.BLUE, canvas.VERMILLION, canvas.GREEN)
-    ]
-    assert [dark[name] for name in ("--null", "--alternative", "--third")] == [
-        colour.lower() for colour in (canvas.SKY, canvas.ORANGE, canvas.GREEN)
-    ]

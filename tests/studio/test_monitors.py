@@ -132,15 +132,6 @@ def test_a_refused_monitor_charges_nothing(fresh: Any, change: dict[str, Any], s
     assert fresh.client.get("/api/monitors").json() == {"monitors": []}
 
 
-def test_broken_lines_go_on(fresh: Any) -> None:
-    name = fresh.post("/api/monitors", **ASK, request="m").json()["monitor"]
-    odd = ["", "x", "nan", "1e999", "0x1", "\ud7ff", "1,2", "-", "0"] * 30
-    answer = fresh.post(f"/api/monitors/{name}/records", lines=odd)
-    assert answer.status_code == 200
-    assert answer.json()["seen"] > 0
-    assert fresh.client.get("/api/monitors/nobody").status_code == 422
-
-
 def test_monitors_that_never_begin_are_stopped_and_others_go_on(
     fresh: Any, hostile: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,21 +154,6 @@ def test_monitors_that_never_begin_are_stopped_and_others_go_on(
     assert fresh.post(f"/api/monitors/{first}/records", lines=lines(fresh)).json()["drift_detected"]
 
 
-def test_equal_portions_of_records_are_all_taken(fresh: Any) -> None:
-    asked = {**ASK, "request": "m", "mean_time_between_false_alarms": 1e9}  # after an alarm nothing more is taken
-    name = fresh.post("/api/monitors", **asked).json()["monitor"]
-    block = fresh.client.get(f"/api/monitors/{name}").json()["settings"]["block"]
-    threads = [
-        threading.Thread(target=lambda: fresh.post(f"/api/monitors/{name}/records", lines=["0"] * block))
-        for _ in range(5)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert fresh.client.get(f"/api/monitors/{name}").json()["seen"] == 5 * block
-
-
 def test_a_monitor_that_is_over_holds_no_process_and_one_that_died_says_so(fresh: Any) -> None:
     names = [fresh.post("/api/monitors", **{**ASK, "request": f"m{i}"}).json()["monitor"] for i in range(3)]
 
@@ -196,21 +172,3 @@ def test_a_monitor_that_is_over_holds_no_process_and_one_that_died_says_so(fresh
     assert "ended" in lost["problem"]
     assert fresh.post(f"/api/monitors/{names[2]}/records", lines=["1"]).status_code == 422
     assert [each["stopped"] for each in fresh.client.get("/api/monitors").json()["monitors"]] == [True, False, True]
-
-
-def test_a_file_is_followed_for_the_data_set_whose_grant_names_it_alone(fresh: Any) -> None:
-    fresh.ledger.grant("claims", epsilon=3, covers=[fresh.folder / "stream.txt"])
-    fresh.ledger.grant("free", epsilon=3)
-    (fresh.folder / "copy.txt").write_text((fresh.folder / "stream.txt").read_text())
-    before = fresh.ledger_bytes
-    for change, said in (
-        ({"path": "copy.txt"}, "'copy.txt' is none of them"),
-        ({}, "none of them"),  # records that are sent: nobody can tell whose
-        ({"path": "stream.txt", "dataset": "free"}, "belongs to data set 'claims'"),
-    ):
-        answer = fresh.post("/api/monitors", **{**ASK, "request": "m", **change})
-        assert answer.status_code == 409, answer.text
-        assert said in answer.json()["error"]
-        assert str(fresh.folder) not in answer.text
-    assert fresh.ledger_bytes == before
-    assert fresh.post("/api/monitors", **ASK, path="stream.txt", request="m").status_code == 200

@@ -312,15 +312,6 @@ def test_a_run_is_charged_once_handed_over_and_dimmed_when_the_question_moves(wa
     assert "is not revealed" in page.inner_text("#release")
 
 
-def test_a_change_is_found_in_an_uploaded_file(watched: Watched) -> None:
-    page = watched.open("#kind=bernoulli&null=0.2&alternative=0.8&epsilon=0.5&tab=change")
-    page.set_input_files("#run-file", watched.served.studio.folder / "changed.csv")
-    page.wait_for_selector("#run-column option[value='toss']", state="attached")
-    page.fill("#run-dataset", "claims")
-    found = int(watched.run("when").partition("record ")[2].partition("\n")[0].partition("The")[0].replace(",", ""))
-    assert abs(found - 300) <= 150
-
-
 def test_without_a_ledger_run_says_why_and_made_up_data_are_one_press_away(browser: Any, tmp_path: Path) -> None:
     fill(tmp_path / "data")
     app = create_app(folder=tmp_path / "data", token=TOKEN)
@@ -399,29 +390,6 @@ def test_labels_that_are_links_marks_or_pictures_stay_text(drawn: Watched) -> No
     assert page.query_selector("img[src=x]") is None
     page.fill("#table", "a, 1.5, 0.3\nb, 0.5, 0.7")  # a refusal is told where it happened
     page.wait_for_selector("#problem:not([hidden])")
-
-
-SHIFTED = "#kind=written&epsilon=1&n=60&goal=errors&alpha=0.1&beta=0.2&null=bernoulli(0.3)"
-
-
-def test_a_two_sided_question_shows_both_thresholds_and_its_power(watched: Watched) -> None:
-    page = watched.open(f"{SHIFTED}&alternative=any_of(bernoulli(p<%3D0.1), bernoulli(p>%3D0.6))")
-    until(page, "document.querySelector('#chart-law').dataset.thresholds === '2'")
-    assert "outside the thresholds" in page.get_attribute("#chart-law", "aria-label")
-    until(page, "document.querySelector('#densities-note').textContent.includes('hardest to tell apart')")
-    assert "the largest over the sets" in page.inner_text("#fact-errors-note")
-    page.fill("#along-family", "bernoulli(p=?)")
-    until(page, "document.querySelector('#along-note').textContent.includes('between which')")
-    page.fill("#along-from", "0.05")
-    page.fill("#along-to", "0.8")
-    until(page, "document.querySelector('#chart-along').dataset.points === '31'")
-    either = pt.any_of("bernoulli(p<=0.1)", "bernoulli(p>=0.6)")
-    test = pt.design("bernoulli(0.3)", either, epsilon=1, n=60, alpha=0.1)
-    along = page.evaluate("document.querySelector('#chart-along').data[0].y")
-    assert along[0] == pytest.approx(test.power("bernoulli(0.05)"), abs=1e-9)
-    assert "family=" in page.evaluate("location.hash")
-    page.fill("#along-family", "bernoulli(0.4)")
-    until(page, "document.querySelector('#along-note').textContent.includes('question mark')")
 
 
 def test_estimates_and_groups_are_planned_and_run_on_their_own_tabs(watched: Watched) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import logging
 import os
-import pickle
-import re
 import tempfile
 import threading
 import time
@@ -21,7 +18,7 @@ import pytest
 
 import privatest as pt
 from privatest import errors
-from privatest.studio import create_app, worker
+from privatest.studio import create_app
 from privatest.studio.runs import MOST_UPLOADS, Folder, Uploads
 
 from .conftest import ASK, TOKEN, TestClient, begun, cold, fill, open_studio
@@ -46,19 +43,6 @@ def test_a_test_on_a_file_releases_what_the_package_releases(fresh: Any) -> None
     charge, recorded = fresh.ledger.history("claims")[-2:]
     assert (charge.kind, recorded.kind, charge.request) == ("charge", "release", "r1")
     assert set(release) == set(pt.design("bernoulli(0.4)", "bernoulli(0.6)", epsilon=1, n=400).run([1] * 400).to_dict())
-
-
-def test_a_change_is_located(fresh: Any) -> None:
-    release = fresh.post("/api/run/change", **CHANGE).json()["release"]
-    assert abs(release["index"] - 300) <= 60
-    assert release["n"] == 600
-    assert fresh.ledger.spent("claims") == 1
-    assert release["changed"] is True
-    asked = {**CHANGE, "request": "r2", "assume_change": True, "beta": 0.2}
-    assert fresh.post("/api/run/change", **asked).json()["release"]["changed"] is None
-    both = fresh.post("/api/run/change", **{**asked, "request": "r3", "false_alarm": 0.05})
-    assert (both.status_code, "assume_change=True" in both.text) == (422, True)
-    assert fresh.ledger.spent("claims") == 2
 
 
 def test_no_change_is_said_and_a_public_order_names_the_year(fresh: Any) -> None:
@@ -88,24 +72,6 @@ def without_receipt(found: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in found["release"].items() if name not in {"receipt", "replayed"}}
     facts = [fact for fact in found["facts"] if not fact[0].startswith("receipt ")]
     return {**found, "release": kept, "facts": facts}
-
-
-def test_a_recorded_answer_says_so_and_what_was_not_read(fresh: Any) -> None:
-    first = fresh.post("/api/run/test", **RUN).json()["release"]
-    assert first["replayed"] is False
-    assert fresh.ledger.verify(since=first["receipt"]["fingerprint"]) == 4
-    (fresh.folder / "other.csv").write_text((fresh.folder / "tosses.csv").read_text())
-    same = fresh.post("/api/run/test", **RUN)
-    other = fresh.post("/api/run/test", **{**RUN, "source": {"path": "other.csv"}})
-    for answer in (same, other):
-        release = answer.json()["release"]
-        assert release["replayed"] is True
-        assert "for 'tosses.csv'; nothing charged, the data given now" in release["receipt"]["note"]
-        assert release["receipt"]["source"] == "tosses.csv"
-        assert str(fresh.folder) not in answer.text
-        assert release["statistic"] == first["statistic"]
-    assert "('other.csv') were not read" in other.json()["release"]["receipt"]["note"]
-    assert fresh.ledger.spent("claims") == 1
 
 
 def test_a_data_set_whose_grant_names_its_files_takes_no_others(fresh: Any) -> None:
@@ -174,14 +140,6 @@ def test_a_refused_run_charges_nothing(studio: Any, change: dict[str, Any], stat
     assert studio.ledger_bytes == before
 
 
-def test_a_name_that_stands_for_something_else_is_a_conflict(fresh: Any) -> None:
-    fresh.post("/api/run/test", **RUN)
-    answer = fresh.post("/api/run/test", **{**RUN, "epsilon": 0.5})
-    assert answer.status_code == 409
-    assert "charged before" in answer.json()["error"]
-    assert fresh.ledger.spent("claims") == 1
-
-
 def test_without_a_ledger_nothing_is_run(fresh: Any) -> None:
     from fastapi.testclient import TestClient
 
@@ -190,14 +148,6 @@ def test_without_a_ledger_nothing_is_run(fresh: Any) -> None:
     answer = client.post("/api/run/test", json=RUN)
     assert answer.status_code == 422
     assert "ledger" in answer.json()["error"]
-
-
-def test_the_ledger_may_be_given_as_a_path_and_must_be_one(fresh: Any, tmp_path: Any) -> None:
-    app = create_app(ledger=str(fresh.folder.parent / "ledger.db"))
-    assert app.state.token
-    (tmp_path / "none.db").write_bytes(b"this is no ledger at all" * 100)
-    with pytest.raises(errors.LedgerError):
-        create_app(ledger=tmp_path / "none.db")
 
 
 PLANTED = "7.654321987"
@@ -310,42 +260,6 @@ def test_a_run_is_stopped_when_its_asker_leaves(served: Any, hostile: Any) -> No
             each._command[1:2] = ["-m", "privatest.studio.worker"]
 
 
-def test_the_number_of_records_stays_hidden_where_asked(fresh: Any) -> None:
-    hidden = {**RUN, "neighbours": "add-remove"}
-    refused = fresh.post("/api/run/test", **hidden)
-    assert refused.status_code == 422
-    assert "n is missing" in refused.json()["error"]
-    assert fresh.ledger.spent("claims") == 0
-    answer = fresh.post("/api/run/test", **hidden, n=390)
-    release = answer.json()["release"]
-    assert (release["n"], release["neighbours"], release["private"]) == (390, "add-remove", True)
-    # As a number of its own: digits of the time and of fingerprints may be any.
-    assert re.search(r"(?<![\w.])390(?![\w.])", answer.text)
-    assert not re.search(r"(?<![\w.])400(?![\w.])", answer.text)
-
-
-def test_what_fails_after_the_charge_says_that_it_can_be_had_again(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of whatever kind: the sentence comes over from the worker with the note."""
-
-    def broken(*_: Any, **__: Any) -> Any:
-        raise OSError("disk 4711")
-
-    book = base64.b64encode(pickle.dumps(fresh.ledger)).decode()
-    monkeypatch.setattr(pt.PrivateTest, "release", broken)
-    arguments = {
-        "asked": {"n": None, "alpha": None, "neighbours": "replace", **RUN},
-        "paths": {"source": str(fresh.folder / "tosses.csv")},
-    }
-    line = json.dumps({"job": "run_test", "arguments": {**arguments, "ledger": book}})
-    found = worker.answer(line)
-    assert "without a new charge" in found["error"]
-    assert "4711" not in found["error"]
-    monkeypatch.undo()
-    assert fresh.ledger.spent("claims") == 1
-    assert fresh.post("/api/run/test", **RUN).json()["release"]["replayed"] is True  # from the draw that was recorded
-    assert fresh.ledger.spent("claims") == 1
-
-
 OUTSIDE = [
     "../ledger.db",
     "../data/../ledger.db",
@@ -396,11 +310,6 @@ def test_a_path_outside_the_folder_is_refused(studio: Any, path: str) -> None:
     assert studio.ledger_bytes == before
 
 
-def test_an_absolute_path_is_refused_even_when_it_points_inside(studio: Any) -> None:
-    with pytest.raises(errors.InvalidInput, match="inside"):
-        Folder(studio.folder).find(str(studio.folder / "tosses.csv"))
-
-
 def test_files_inside_are_found_and_listed(studio: Any) -> None:
     folder = Folder(studio.folder)
     assert folder.find("sub/inner.csv").name == "inner.csv"
@@ -434,16 +343,6 @@ def test_uploads_are_named_by_us_kept_in_a_private_folder_and_few() -> None:
     assert len(os.listdir(kept.parent)) == MOST_UPLOADS
     uploads.close()
     assert not kept.parent.exists()
-
-
-@pytest.mark.parametrize("name", ["x", "x.py", "x.csv.exe", "x\0.csv", ".csv/.."])
-def test_an_upload_of_another_kind_is_refused(studio: Any, name: str) -> None:
-    answer = studio.client.post("/api/upload", params={"name": name}, content=b"1\n")
-    assert answer.status_code == 422
-
-
-def test_an_empty_upload_is_refused(studio: Any) -> None:
-    assert studio.client.post("/api/upload", params={"name": "a.csv"}, content=b"").status_code == 422
 
 
 def arms(folder: Any, names: str = "ab") -> None:
@@ -484,18 +383,6 @@ def test_an_estimate_is_charged_once_and_replayed(fresh: Any) -> None:
     found = fresh.post("/api/run/estimate", **hidden, n=390).json()
     assert found["release"]["neighbours"] == "add-remove"
     assert found["release"]["n"] == 390
-
-
-def test_a_run_tells_the_share_of_odd_records(fresh: Any) -> None:
-    arms(fresh.folder)
-    fresh.ledger.grant("odd", epsilon=100)
-    asked = {**RATE, "column": "visit", "source": {"path": "arms.csv"}, "dataset": "odd"}
-    found = fresh.post("/api/run/estimate", **asked, odd_epsilon=20).json()  # 118 of the 120 visits are not 0 or 1
-    assert abs(found["release"]["odd_share"] - 118 / 120) < 0.05
-    assert found["budget"]["spent"] == 21
-    assert "ALL of the records may be missing, or not 0 or 1" in found["sentence"]
-    groups = {**ARMS, "dataset": "odd"}
-    assert fresh.post("/api/run/groups", **groups, odd_epsilon=20).json()["release"]["odd_share"] < 0.05
 
 
 def test_two_groups_from_one_file_or_from_two(fresh: Any) -> None:
@@ -556,13 +443,6 @@ def test_a_first_line_that_is_a_record_is_not_shown(studio: Any, first: str) -> 
     assert str(studio.folder) not in found.text
 
 
-@pytest.mark.parametrize("path", ["../ledger.db", "/etc/passwd", "nosuch.csv", "tosses.csv\0"])
-def test_no_columns_are_listed_of_what_lies_elsewhere(studio: Any, path: str) -> None:
-    found = studio.post("/api/columns", source={"path": path})
-    assert found.status_code == 422
-    assert "inside the studio's folder" in found.text
-
-
 def test_the_demonstration_pays_for_made_up_files_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, temporary = tmp_path / "data", tmp_path / "temporary"
     fill(folder)
@@ -598,11 +478,6 @@ def test_the_demonstration_pays_for_made_up_files_alone(tmp_path: Path, monkeypa
         assert list(temporary.glob("privatest-demo-*"))
     assert not list(temporary.glob("privatest-demo-*"))
     assert {path.name for path in folder.iterdir()} == {"tosses.csv", "changed.csv", "stream.txt"}
-
-
-def test_where_there_is_a_ledger_nothing_is_made_up(fresh: Any) -> None:
-    assert fresh.client.post("/api/demo").status_code == 422
-    assert fresh.client.get("/api/about").json()["demo"] is None
 
 
 def test_a_report_is_of_what_was_recorded_and_costs_nothing(fresh: Any) -> None:

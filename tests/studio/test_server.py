@@ -20,7 +20,6 @@ import pytest
 
 from privatest import errors
 from privatest.studio import create_app, serve
-from privatest.studio.app import allowed_hosts
 
 COIN = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1}
 LONG = {"null": "cauchy(0, 1)", "alternative": "cauchy(0.5, 1)", "epsilon": 0.1}
@@ -149,12 +148,6 @@ def test_a_ledger_that_is_not_there_is_not_made(tmp_path: Path, path: str) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("seconds", [0, -1, True, None, float("nan"), float("inf")])
-def test_a_bad_limit_on_time_is_refused(seconds: Any) -> None:
-    with pytest.raises(errors.InvalidInput, match="max_seconds"):
-        create_app(max_seconds=seconds)
-
-
 def test_a_port_that_is_taken_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(errors.InvalidInput, match="port"):
         serve(port=taken.getsockname()[1], open_browser=False)
@@ -169,17 +162,6 @@ def test_bad_settings_are_refused_at_start(bad: dict[str, Any]) -> None:
         serve(open_browser=False, **bad)
 
 
-@pytest.mark.parametrize("size", [0, -1, 1.5, True, None])
-def test_a_bad_limit_is_refused(size: Any) -> None:
-    with pytest.raises(errors.InvalidInput, match="max_upload"):
-        create_app(max_upload=size)
-
-
-def test_only_loopback_names_are_served_unless_told_otherwise() -> None:
-    assert set(allowed_hosts("127.0.0.1")) == {"127.0.0.1", "localhost", "::1"}
-    assert "studio.example" in allowed_hosts("studio.example")
-
-
 @pytest.mark.parametrize("name", ["fastapi", "uvicorn"])
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     for module in [each for each in sys.modules if each.startswith(("privatest.studio.app", "privatest.studio.app"))]:
@@ -187,9 +169,3 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch, n
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(errors.MissingExtra, match=r'pip install "fastapi>='):
         serve(open_browser=False) if name == "uvicorn" else create_app()
-
-
-def test_importing_the_studio_imports_no_extra() -> None:
-    code = "import sys, privatest.studio; print({'fastapi', 'uvicorn', 'plotly', 'pydantic'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=HERE, check=True)
-    assert done.stdout.strip() == "set()"

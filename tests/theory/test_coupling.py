@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pytest
 from scipy import optimize, stats
 
-from privatest.errors import InvalidInput
 from privatest.hypotheses import DiscretePair
 from privatest.theory.coupling import Coupling, coupling, largest_gain
 
@@ -108,36 +107,6 @@ def test_the_sampler_has_the_joint_law(null: list[float], alternative: list[floa
     assert goodness(pairs, X, Y) > 1e-9
 
 
-@pytest.mark.statistical
-def test_that_check_fails_for_independent_draws() -> None:
-    pairs = coupling([0.6, 0.4], [0.4, 0.6], epsilon=0.2, n=2)
-    rng = np.random.default_rng(11)
-    X, Y = pairs.sample(rng, 8000)
-    assert goodness(pairs, X, Y[rng.permutation(8000)]) < 1e-12
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(
-    ("null", "alternative"),
-    [
-        ("exponential(1)", "exponential(2)"),
-        pytest.param("normal(0, 1)", "normal(1, 1)", marks=pytest.mark.exhaustive),
-    ],
-)
-def test_the_sampler_on_the_line(null: str, alternative: str) -> None:
-    pairs = coupling(null, alternative, epsilon=0.5, n=3)
-    X, Y = pairs.sample(np.random.default_rng(5), 3000)
-    pair = pairs.split.pair
-    assert stats.kstest(X.ravel(), lambda x: pair.null.cdf(x)).pvalue > 1e-9  # type: ignore[attr-defined]
-    assert stats.kstest(Y.ravel(), lambda x: pair.alternative.cdf(x)).pvalue > 1e-9  # type: ignore[attr-defined]
-    # One record: the coupling differs with probability tau + (1 - tau) TV(P', Q').
-    single = coupling(null, alternative, epsilon=0.5, n=1)
-    X, Y = single.sample(np.random.default_rng(6), 20_000)
-    assert single.split.core is not None
-    share = single.split.tau + (1 - single.split.tau) * single.split.core.total_variation
-    assert abs(float((X != Y).mean()) - share) < 6 * math.sqrt(share * (1 - share) / 20_000)
-
-
 @pytest.mark.parametrize("epsilon", [0.05, 0.7, 3.0])
 def test_largest_gain_is_what_a_path_of_neighbours_allows(epsilon: float) -> None:
     """Against the linear program over all private tests of d + 1 data sets in a row; below tanh beyond d = 1."""
@@ -157,14 +126,3 @@ def test_largest_gain_is_what_a_path_of_neighbours_allows(epsilon: float) -> Non
         assert gain == pytest.approx(-found.fun, abs=1e-9)
         assert gain <= math.tanh(epsilon * d / 2) + 1e-15
         assert (d == 1) == math.isclose(gain, math.tanh(epsilon * d / 2), rel_tol=1e-12)
-
-
-def test_refusals() -> None:
-    with pytest.raises(InvalidInput, match=r"must be a Generator"):
-        coupling([0.5, 0.5], [0.4, 0.6], epsilon=1, n=2).sample(7, 1)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="labels"):
-        coupling("normal(0, 1)", "normal(1, 1)", epsilon=1, n=2).joint_law()
-    with pytest.raises(InvalidInput, match="pairs of data sets"):
-        coupling([0.5, 0.5], [0.4, 0.6], epsilon=1, n=20).joint_law()
-    with pytest.raises(InvalidInput, match="n=0"):
-        coupling([0.5, 0.5], [0.4, 0.6], epsilon=1, n=0)

@@ -38,7 +38,7 @@ from privatest.documents import (
 )
 from privatest.engines import Records
 from privatest.errors import Infeasible, InvalidDocument, InvalidInput, NothingToTest, shown
-from privatest.fit import FitTest, design_fit, fit_sample_size
+from privatest.fit import FitTest, design_fit
 from privatest.hypotheses import Pair, as_distribution
 from privatest.hypotheses.parse import Hypotheses
 from privatest.laws.block_laws import ScoreLaw
@@ -645,5 +645,4 @@ def unknown_design(
 
 def fit_of_blocks(null: Any, distance: float, notion: Notion, error: float) -> FitTest:
     """The goodness-of-fit test on the smallest block at which both of its errors are at most ``error``."""
-    size = fit_sample_size(null, distance=distance, privacy=notion, alpha=error, beta=error)
-    return design_fit(null, distance=distance, privacy=notion, n=size, alpha=error)
+    return design_fit(null, distance=distance, privacy=notion, alpha=error, beta=error)

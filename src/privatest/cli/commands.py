@@ -67,7 +67,7 @@ from privatest.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from privatest import Comparison, NotionComparison, PowerCurve, PrivateTest, followed
+    from privatest import followed, results
 
 
 def plan(given: Given) -> None:
@@ -115,7 +115,7 @@ def compare(given: Given) -> None:
     notion = given["privacy"]
     asked = asked_of("compare", given, needs=None if notion is None else "null alternative")
     check_written(given, save=given["save"])
-    found: Comparison | NotionComparison
+    found: results.Comparison | results.NotionComparison
     if notion is None:
         with working("comparing tests"):
             found = pt.compare(**asked)
@@ -123,7 +123,7 @@ def compare(given: Given) -> None:
         if given["epsilon"] is None:
             asked.pop("epsilon", None)  # that of the problem file
         with working("comparing notions of privacy"):
-            found = pt.compare_notions(**asked, privacy=notion)
+            found = pt.notions.compare(**asked, privacy=notion)
     if given["save"] is not None:
         write_problem(given["save"], asked)
     _tabled(given, found)
@@ -147,7 +147,7 @@ def curve(given: Given) -> None:
     _tabled(given, found)
 
 
-def _tabled(given: Given, found: Comparison | NotionComparison | PowerCurve) -> None:
+def _tabled(given: Given, found: results.Comparison | results.NotionComparison | results.PowerCurve) -> None:
     if given["json"]:
         emit_json(found.to_dict())
         return
@@ -282,7 +282,7 @@ def grant(given: Given) -> None:
     if privacy is not None and epsilon is not None:
         raise errors.InvalidInput(f"--epsilon {epsilon:g} and --privacy {privacy} were both given. Give one of them.")
     if privacy is not None:
-        pt.as_notion(privacy)
+        pt.notions.parse(privacy)
     if given["neighbours"] is not None:
         numbers.choice(("replace", "add-remove"), neighbours=given["neighbours"])
     with opened(given, create=True) as book:
@@ -400,7 +400,7 @@ def _amount(value: Any) -> str:
 
     if value is None or isinstance(value, float):
         return "" if value is None else f"{value:g}"
-    return str(pt.as_notion(value)) if "(" in value else str(value)
+    return str(pt.notions.parse(value)) if "(" in value else str(value)
 
 
 def check_payment(asked: Mapping[str, Any]) -> None:
@@ -516,7 +516,7 @@ def decide(given: Given) -> None:
         rules = _of_role("test", asked, questions.RULE)
         if "n" not in rules and rules.get("neighbours") != "add-remove":  # else the number is not public
             counted = (*questions.named("test", questions.WHERE), "max_rows_per_unit")
-            rules["n"] = pt.count_records(source, **{name: asked[name] for name in counted if name in asked})
+            rules["n"] = pt.data.count_records(source, **{name: asked[name] for name in counted if name in asked})
             if rules["n"] == 0:
                 raise errors.InvalidData("The data have no records. Pass at least one.")
         with working("designing the test"):
@@ -527,14 +527,14 @@ def decide(given: Given) -> None:
     _answer("test", given, asked, found)
 
 
-def _saved(path: str, given: Given) -> PrivateTest:
+def _saved(path: str, given: Given) -> results.PrivateTest:
     """A test from a file; nothing else may say what the test is."""
     import privatest as pt  # here, for a quick start
 
     also = [questions.flag(name) for name in questions.named("test", questions.RULE) if given[name] is not None]
     if also:
         raise errors.InvalidInput(f"--design says what the test is; leave out {', '.join(also)}.")
-    return pt.PrivateTest.from_json(read_text(path, "--design"))
+    return pt.results.PrivateTest.from_json(read_text(path, "--design"))
 
 
 def detect(given: Given) -> None:
@@ -653,7 +653,7 @@ def groups(given: Given) -> None:
     if "treatment" in asked and asked["treatment"] == asked["data"] == STANDARD_INPUT:
         raise errors.InvalidInput("Standard input holds one group only. Name a file for the other.")
     source = _checked(given, asked, asked.get("treatment"))
-    other = pt.open_once(_read_as(asked, "treatment")) if "treatment" in asked else None
+    other = pt.data.open_once(_read_as(asked, "treatment")) if "treatment" in asked else None
     _save(given, asked)
     with working("comparing the groups"):
         rules = _of_role("groups", asked, *ASKED)
@@ -681,7 +681,7 @@ def _checked(given: Given, asked: Mapping[str, Any], *reads: str | None) -> Any:
     check_payment(asked)
     import privatest as pt  # here, for a quick start
 
-    return pt.open_once(_read_as(asked))  # counted and summed on one reading
+    return pt.data.open_once(_read_as(asked))  # counted and summed on one reading
 
 
 def _read_as(asked: Mapping[str, Any], name: str = "data") -> Any:
@@ -692,7 +692,7 @@ def _read_as(asked: Mapping[str, Any], name: str = "data") -> Any:
     if "missing" in words:
         words["missing"] = questions.separate(words["missing"])
     table = any(asked.get(key) is not None for key in ("column", "unit", "order", "group"))
-    return pt.read_as(address_of(asked[name], table=table), **words)
+    return pt.data.read_as(address_of(asked[name], table=table), **words)
 
 
 def address_of(data: str, *, table: bool = False) -> Any:
@@ -708,7 +708,7 @@ def address_of(data: str, *, table: bool = False) -> Any:
     import privatest as pt  # here, for a quick start
 
     lines = (line for batch in arriving(data) for line in batch)
-    return pt.read_lines(lines, table=table)
+    return pt.data.read_lines(lines, table=table)
 
 
 def _save(given: Given, asked: Mapping[str, Any]) -> None:
@@ -935,7 +935,7 @@ def _alarms(watcher: Any, batches: Iterator[followed.ReadLines], go_on: bool) ->
             watcher.reset()
         for batch in batches:
             before = watcher.seen
-            alarm = watcher.update_many(pt.read_lines(batch.lines), place=batch.place)
+            alarm = watcher.update_many(pt.data.read_lines(batch.lines), place=batch.place)
             if alarm is not None:
                 rest = batch.lines[watcher.seen - before :]
                 batches = itertools.chain([batch._replace(lines=rest)] if rest else [], batches)

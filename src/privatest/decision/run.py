@@ -629,8 +629,8 @@ class Release(Outcome):
     def evalue(self) -> float | None:
         """Evidence against P, from what was released: under P its mean is at most 1, so it combines with others.
 
-        See :func:`privatest.combine_evalues`. It is None in a release that was read from a document, which does not
-        hold its test, and in a release with neither a statistic nor a p-value.
+        See :func:`privatest.results.combine_evalues`. It is None in a release that was read from a document,
+        which does not hold its test, and in a release with neither a statistic nor a p-value.
         """
         found: float | None = None if self.design is None else self.design.evalue(self.statistic, self.pvalue)
         return found

@@ -26,6 +26,8 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from privatest.addresses import AS_WRITTEN, Reading
+from privatest.engines.csv import LineFields, field_number, field_text
 from privatest.engines.keys import Keys, group_codes, keys_of_array, keys_of_objects
 from privatest.engines.records import (
     MOST_GROUPS,
@@ -38,6 +40,8 @@ from privatest.engines.records import (
     Promise,
     SomeRecords,
     SourceRecords,
+    fold,
+    folded_labels,
     silenced,
     sums_of_blocks,
     unsupported_type,
@@ -125,24 +129,144 @@ class SequenceRecords(Column):
     def part(self, first: int, last: int) -> SequenceRecords:
         return SequenceRecords(self.values[first:last], self.declared)
 
+    def coded(self) -> CodedRecords:
+        return CodedRecords(np.arange(len(self.values)), self.values, self.declared)
+
 
 @dataclass(frozen=True, eq=False)
 class CodedRecords(Column):
-    """Texts or Python objects, given as positions in a list of the distinct ones; -1 is a missing record."""
+    """Texts or Python objects, given as positions in a list of the distinct ones; -1 is a missing record.
+
+    Attributes:
+        codes: the position of each record.
+        distinct: the list.
+        declared: what the column's type declares.
+        reading: how the user said that texts are read.
+        fields: whether texts are fields of a text file, which may be numbers.
+    """
 
     codes: npt.NDArray[np.signedinteger[Any]] = field(repr=False)
     distinct: Sequence[Any] = field(repr=False)
     declared: Declared = UNDECLARED
+    reading: Reading = AS_WRITTEN
+    fields: bool = False
+    _known: dict[str, Any] = field(default_factory=dict, repr=False)
+    """The cells of the distinct records, for the cells that were looked up last; shared by all parts of a column."""
+
+    @property
+    def may_be_numbers(self) -> bool:
+        """Whether texts may be numbers: fields of text files always, other texts if a decimal mark was given."""
+        return self.fields or self.reading.decimal != "."
 
     def count(self) -> int:
         return len(self.codes)
 
     def index(self, cells: Cells) -> Indices:
-        known = SequenceRecords([*self.distinct, None]).index(cells)
+        if self._known.get("of") is not cells:
+            self._known.update(of=cells, cells=np.append(self._cells_of_distinct(cells), cells.count))
+        known: Indices = self._known["cells"]
         return known.take(self.codes, mode="wrap")
 
     def part(self, first: int, last: int) -> CodedRecords:
-        return CodedRecords(self.codes[first:last], self.distinct, self.declared)
+        return replace(self, codes=self.codes[first:last])
+
+    def coded(self) -> CodedRecords:
+        return self
+
+    def _cells_of_distinct(self, cells: Cells) -> Indices:
+        """Return the cell of each distinct record: that of the label which it is, or else of the number."""
+        # Texts that mean missing become None; other objects are read as usual.
+        missing = self.reading.missing
+        kept = [None if missing and type(one) is str and one.strip() in missing else one for one in self.distinct]
+        found = SequenceRecords(kept).index(cells)
+        rest = cells.rest if isinstance(cells, LabelCells) else cells.count
+        if self.reading.fold_case and isinstance(cells, LabelCells):
+            folded = folded_labels(cells)
+            near = (folded.get(fold(one), rest) if type(one) is str else rest for one in kept)
+            found = np.minimum(found, np.fromiter(near, dtype=np.intp, count=len(kept)), where=found == rest, out=found)
+        if self.may_be_numbers:
+            mark = self.reading.decimal
+            numbers = (field_number(one, mark) if type(one) is str else math.nan for one in kept)
+            as_numbers = cells.index(np.fromiter(numbers, dtype=np.float64, count=len(kept)))
+            found = np.where((found < rest) | (as_numbers == cells.count), found, as_numbers)
+        return found
+
+
+def with_reading(records: Column, reading: Reading) -> Column:
+    """Return records of a column whose texts are read in this way."""
+    if isinstance(records, ArrayRecords):
+        return records
+    coded: CodedRecords = records.coded()
+    declared = replace(coded.declared, folded=reading.fold_case)
+    if declared.content == "text" and reading.decimal != ".":  # texts may be numbers, whatever the type declares
+        declared = replace(declared, content="anything")
+    return replace(coded, declared=declared, reading=reading, _known={})
+
+
+def line_records(lines: LineFields) -> CodedRecords:
+    """Return lines as records, without Arrow. Their cells are those of :class:`FieldRecords`."""
+    codes, distinct = lines.coded()
+    return CodedRecords(codes, [field_text(one) for one in distinct], fields=True)
+
+
+ORDINARY = r"^-?[0-9]{1,30}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,2})?$"
+"""Pattern of numbers that Arrow converts without failing."""
+
+
+@dataclass(frozen=True, eq=False)
+class FieldRecords(Column):
+    """Fields of a CSV file as an Arrow array of bytes; null is a missing one."""
+
+    chunk: ClassVar[int] = NUMBERS_AT_ONCE
+    values: Any = field(repr=False)
+
+    def count(self) -> int:
+        return len(self.values)
+
+    def index(self, cells: Cells) -> Indices:
+        texts = isinstance(cells, LabelCells) and any(isinstance(label, str | bytes) for label in cells.labels)
+        return self.coded().index(cells) if texts else self.numbers().index(cells)
+
+    def part(self, first: int, last: int) -> FieldRecords:
+        return FieldRecords(self.values[first:last])
+
+    def coded(self) -> CodedRecords:
+        """Return the fields as positions in a list of the distinct ones."""
+        codes, distinct = _encoded(self.values)
+        return CodedRecords(codes, [field_text(one) for one in distinct], fields=True)
+
+    def numbers(self) -> ArrayRecords:
+        """Return the fields as numbers; NaN for a field that is not a number."""
+        pa = import_arrow("A CSV file")
+        try:
+            # If Arrow converts all of them, they are numbers by our rule too, or nan and inf, which are odd anyway.
+            found = self.values.cast(pa.string()).cast(pa.float64())
+        except pa.ArrowInvalid:
+            return ArrayRecords(self._one_by_one())
+        return ArrayRecords(as_numpy(found, math.nan))
+
+    def _one_by_one(self) -> npt.NDArray[np.float64]:
+        import pyarrow.compute as pc
+
+        pa = import_arrow("A CSV file")
+        plain = pc.match_substring_regex(self.values, ORDINARY)
+        found = np.full(len(self.values), math.nan)
+        found[as_numpy(plain, 0)] = as_numpy(self.values.filter(plain).cast(pa.string()).cast(pa.float64()))
+        rest = pc.invert(plain)
+        found[as_numpy(rest, 0)] = [field_number(field) for field in self.values.filter(rest).to_pylist()]
+        return found
+
+
+def _encoded(values: Any) -> tuple[Integers, list[bytes]]:
+    """Return the position of each entry among the distinct ones, -1 for a missing one; and the distinct ones."""
+    encoded = values.dictionary_encode()
+    return as_numpy(encoded.indices.cast(import_arrow("A CSV file").int64()), -1), encoded.dictionary.to_pylist()
+
+
+def field_keys(values: Any) -> Keys:
+    """Return an Arrow array of fields as keys, byte by byte."""
+    codes, distinct = _encoded(values)
+    return Keys(np.maximum(codes, 0), codes >= 0, distinct, untyped=True)
 
 
 def _number(record: object) -> float:

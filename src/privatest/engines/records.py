@@ -314,6 +314,11 @@ def check_declared(declared: Declared, score: Score) -> None:
     raise InvalidData(f"{found}, but {rule}: no record of it could count. {remedy}.")
 
 
+def fold(text: str) -> str:
+    """Return a text in the form that is compared where case and blanks around it do not matter."""
+    return text.strip().casefold()
+
+
 def folded_labels(cells: Cells) -> dict[str, int]:
     """Return the cell of each text label, by the label in lower case and without blanks around it.
 
@@ -323,7 +328,7 @@ def folded_labels(cells: Cells) -> dict[str, int]:
     texts = cells.labels if isinstance(cells, LabelCells) else ()
     for cell, label in enumerate(texts):
         if isinstance(label, str):
-            first = found.setdefault(label.strip().casefold(), cell)
+            first = found.setdefault(fold(label), cell)
             if first != cell:
                 raise InvalidInput(
                     f"fold_case was given, but the labels {texts[first]!r} and {label!r} differ in case or blanks "
@@ -514,7 +519,7 @@ def check_order(order: str, forms: set[str]) -> None:
         raise InvalidData(
             f"Column {order!r} orders by text, and not all of it is of one ISO form (2026-01-31, 2026-01-31T10:00): "
             "as texts, 31/01/2026 comes after 01/02/2026, and 10 before 9. Make it a column of dates, times or "
-            "numbers, or say that the order of texts is meant: pt.read_as(data, text_order=True), --text-order."
+            "numbers, or say that the order of texts is meant: pt.data.read_as(data, text_order=True), --text-order."
         )
 
 
@@ -856,6 +861,10 @@ class Column(Guarded, ABC):
     @abstractmethod
     def part(self, first: int, last: int) -> Column:
         """Records first .. last - 1, without a copy."""
+
+    def coded(self) -> Any:
+        """Return records that are not numbers by type as :class:`privatest.engines.arrays.CodedRecords`."""
+        raise NotImplementedError
 
     def parts(self) -> Iterator[Column]:
         """Yield all records, ``chunk`` of them at a time."""

@@ -11,19 +11,15 @@ for all records: no record decides how another one is read. :func:`open_for` ope
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from privatest import numbers
-from privatest.addresses import OpenOnce, ReadAs, Reading, address_of, reading_options, unwrapped
+from privatest.addresses import AS_WRITTEN, OpenOnce, ReadAs, Reading, address_of, reading_options, unwrapped
 from privatest.engines.arrays import (
-    ArrayRecords,
-    CodedRecords,
     Progress,
     ReadRows,
     RowPart,
@@ -37,24 +33,16 @@ from privatest.engines.arrays import (
     from_pandas,
     from_polars,
     import_arrow,
+    line_records,
     memory_of_arrow,
     stream_of_arrow,
+    with_reading,
 )
-from privatest.engines.files import (
-    FieldRecords,
-    LineFields,
-    LineRecords,
-    as_paths,
-    check_no_paths,
-    field_number,
-    file_identity,
-    files_of,
-    line_keys,
-)
+from privatest.engines.csv import LineFields
+from privatest.engines.files import as_paths, check_no_paths, file_identity, files_of
 from privatest.engines.keys import Keys, Selection, group_name, keys_of_array, keys_of_objects
 from privatest.engines.records import (
     Column,
-    Declared,
     Grouped,
     LastReading,
     Need,
@@ -63,7 +51,6 @@ from privatest.engines.records import (
     check_order,
     check_promise,
     each_guarded,
-    folded_labels,
     guarded,
     totals_of_blocks,
 )
@@ -71,7 +58,7 @@ from privatest.engines.units import OrderedRecords, PlacedRecords, Turns, UnitRe
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.numbers import positive_integer
 from privatest.questions import MORE_GROUPS, SEVERAL_COLUMNS, sentence
-from privatest.scores import Cells, LabelCells, Score
+from privatest.scores import Score
 
 DELIMITERS = (",", ";", "\t", "|")
 
@@ -100,7 +87,7 @@ def read_as(
     A ledger's request includes how the data are read: the same data read in another way are another question.
 
     >>> import privatest as pt
-    >>> data = pt.read_as(pt.read_lines(["0,5", "NA", "1,5"]), decimal=",", missing=["NA"])
+    >>> data = pt.data.read_as(pt.data.read_lines(["0,5", "NA", "1,5"]), decimal=",", missing=["NA"])
     >>> pt.check(data, "normal(0, 1)", "normal(1, 1)").missing
     1
     """
@@ -124,15 +111,15 @@ def read_as(
             "The data are to be read in a way that was said already. Say all of it at once: read_as(...)."
         )
     reading = Reading(decimal, tuple(sorted({text.strip() for text in texts})), fold_case, delimiter, text_order)
-    return data if reading == Reading() else ReadAs(source, reading)
+    return data if reading == AS_WRITTEN else ReadAs(source, reading)
 
 
-def with_reading(records: Records, reading: Reading) -> Records:
+def _read_in_this_way(records: Records, reading: Reading) -> Records:
     """Return records whose texts are read in this way; delimiter and order were handled when they were opened."""
-    if replace(reading, delimiter=None, text_order=False) == Reading():
+    if replace(reading, delimiter=None, text_order=False) == AS_WRITTEN:
         return records
     if isinstance(records, Column):
-        return _column(records, reading)
+        return with_reading(records, reading)
     if isinstance(records, StreamedRecords):
         return replace(records, stream=_stream(records.stream, reading), _last_reading=LastReading())
     raise InvalidData(
@@ -141,104 +128,12 @@ def with_reading(records: Records, reading: Reading) -> Records:
     )
 
 
-def _column(records: Column, reading: Reading) -> Column:
-    return records if isinstance(records, ArrayRecords | TextRecords) else TextRecords(records, reading)
-
-
 def _stream(stream: RowStream, reading: Reading) -> RowStream:
-    def with_reading(read: ReadRows) -> ReadRows:
-        return lambda progress: (part._replace(records=_column(part.records, reading)) for part in read(progress))
+    def read_in_this_way(read: ReadRows) -> ReadRows:
+        return lambda progress: (part._replace(records=with_reading(part.records, reading)) for part in read(progress))
 
-    return replace(stream, runs=[with_reading(read) for read in stream.runs], sample=_column(stream.sample, reading))
-
-
-Codes = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class TextRecords(Column):
-    """Records that may be texts, read in the way that the user said."""
-
-    plain: Column
-    reading: Reading
-
-    @property
-    def declared(self) -> Declared:
-        found = replace(self.plain.declared, folded=self.reading.fold_case)
-        # With a decimal comma texts may be numbers, whatever the type declares.
-        return replace(found, content="anything") if found.content == "text" and self.reading.decimal != "." else found
-
-    def count(self) -> int:
-        return self.plain.count()
-
-    def part(self, first: int, last: int) -> TextRecords:
-        return TextRecords(self.plain.part(first, last), self.reading)
-
-    def index(self, cells: Cells) -> npt.NDArray[np.intp]:
-        codes, distinct = text_codes(self.plain)
-        # Texts that mean missing become None; other objects are read as usual.
-        kept = [None if type(one) is str and one.strip() in self.reading.missing else one for one in distinct]
-        found = SequenceRecords(kept).index(cells)
-        rest = cells.rest if isinstance(cells, LabelCells) else cells.count
-        if self.reading.fold_case and isinstance(cells, LabelCells):
-            folded = folded_labels(cells)
-            near = (folded.get(fold(one), rest) if type(one) is str else rest for one in kept)
-            found = np.minimum(found, np.fromiter(near, dtype=np.intp, count=len(kept)), where=found == rest, out=found)
-        if may_be_numbers(self):
-            mark = self.reading.decimal
-            numbers = np.array(
-                [number_of(one, mark) if type(one) is str else math.nan for one in kept], dtype=np.float64
-            )
-            as_numbers = cells.index(numbers)
-            found = np.where((found < rest) | (as_numbers == cells.count), found, as_numbers)
-        return np.append(found, cells.count)[codes]
-
-
-def may_be_numbers(records: Column) -> bool:
-    """Whether texts may be numbers: fields of text files always, other texts if a decimal mark was given."""
-    if isinstance(records, TextRecords):
-        return records.reading.decimal != "." or may_be_numbers(records.plain)
-    return isinstance(records, FieldRecords | LineRecords)
-
-
-def fold(text: str) -> str:
-    """Return the text in the form that is compared where case and blanks do not matter."""
-    return text.strip().casefold()
-
-
-def number_of(text: str, decimal: str = ".") -> float:
-    """Return the number that a text stands for, with this decimal mark; NaN for anything else.
-
-    >>> number_of("1,5", ","), number_of("1.5", ","), number_of("-3", ",")
-    (1.5, nan, -3.0)
-    """
-    if decimal != ".":
-        text = "." if "." in text else text.replace(decimal, ".")
-    return field_number(text.encode("utf-8", "surrogatepass"))
-
-
-def text_codes(records: Column) -> tuple[Codes, Sequence[Any]]:
-    """Return records that are not numbers by type as positions in a list of values; -1 for a missing one."""
-    if isinstance(records, TextRecords):
-        return text_codes(records.plain)
-    if isinstance(records, FieldRecords):
-        codes, fields = records.encoded()
-        return codes, [_decoded(field) for field in fields]
-    if isinstance(records, LineRecords):
-        known = {field: place for place, field in enumerate(sorted(set(records.values) - {None}))}  # type: ignore[type-var]
-        places = [known.get(field, -1) for field in records.values]
-        return np.array(places, dtype=np.int64), [_decoded(field) for field in known if field is not None]
-    if isinstance(records, CodedRecords):
-        return np.asarray(records.codes, dtype=np.int64), records.distinct
-    assert isinstance(records, SequenceRecords)
-    return np.arange(len(records.values), dtype=np.int64), records.values
-
-
-def _decoded(field: bytes) -> str | bytes:
-    try:
-        return field.decode()
-    except UnicodeDecodeError:
-        return field
+    sample = with_reading(stream.sample, reading)
+    return replace(stream, runs=[read_in_this_way(read) for read in stream.runs], sample=sample)
 
 
 def portions(records: Records) -> Iterator[Column]:
@@ -310,7 +205,7 @@ def _open(source: Any, selection: Selection) -> Records:
             source.opened[known] = _open(source.data, selection)
         return cast(Records, source.opened[known])
     if isinstance(source, ReadAs):
-        return with_reading(_open_delimited(source, selection), source.reading)
+        return _read_in_this_way(_open_delimited(source, selection), source.reading)
     # Before the test for Records: a Spark column claims to have every attribute, those of Records too.
     elsewhere = _open_elsewhere(source, selection)
     if elsewhere is not None:
@@ -345,8 +240,8 @@ def open_once(source: Any) -> OpenOnce:
         source: whatever ``run`` takes.
 
     >>> import privatest as pt
-    >>> data = pt.open_once([0.5, None, 2.0])
-    >>> pt.count_records(data)
+    >>> data = pt.data.open_once([0.5, None, 2.0])
+    >>> pt.data.count_records(data)
     3
     """
     return source if isinstance(source, OpenOnce) else OpenOnce(source)
@@ -356,7 +251,7 @@ def _open_elsewhere(source: Any, selection: Selection) -> Records | None:
     """Return the records of a database, a cluster or files; None for data in memory."""
     library = type(source).__module__.partition(".")[0]
     if library == "ibis":
-        from privatest.engines.sql import open_table  # an extra
+        from privatest.engines.databases import open_table  # an extra
 
         return open_table(source, selection)
     if library == "pyspark":
@@ -364,11 +259,11 @@ def _open_elsewhere(source: Any, selection: Selection) -> Records | None:
 
         return open_frame(source, selection)
     if type(source).__name__ == "DuckDBPyRelation":
-        from privatest.engines.sql import open_relation  # an extra
+        from privatest.engines.databases import open_relation  # an extra
 
         return open_relation(source, selection)
     if isinstance(source, str) and "://" in source:
-        from privatest.engines.sql import open_address  # an extra
+        from privatest.engines.databases import open_address  # an extra
 
         return open_address(source, selection)
     paths = as_paths(source)
@@ -405,8 +300,7 @@ def _in_memory(source: Any, selection: Selection) -> Records:
             return found
         columns = [None if name is None else _pick(source, names, name) for name in wanted[1:]]
         keys = [
-            None if one is None else line_keys(one) if isinstance(one, LineFields) else frame_keys(one)
-            for one in columns
+            None if one is None else one.keys() if isinstance(one, LineFields) else frame_keys(one) for one in columns
         ]
         stream = _with_keys(found, *keys)
     return records_of_rows(stream, selection.most, selection.order)
@@ -446,7 +340,7 @@ def _single(source: Any, column: str | None = None) -> Column | StreamRecords:
             "path that ends with .parquet, .csv or .feather."
         )
     if isinstance(source, LineFields):
-        return LineRecords(source.fields)
+        return line_records(source)
     if isinstance(source, np.ndarray):
         if source.dtype.kind in "OU":
             check_no_paths(source.flat)
@@ -463,7 +357,9 @@ def _single(source: Any, column: str | None = None) -> Column | StreamRecords:
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
         raise InvalidData(f"The data are of type {type(source).__name__}. Pass an array, a list or a column.")
     if isinstance(source, io.IOBase):
-        raise InvalidData("The data are an open file. Pass its path, or its lines, a record each: pt.read_lines(file).")
+        raise InvalidData(
+            "The data are an open file. Pass its path, or its lines, a record each: pt.data.read_lines(file)."
+        )
     values = source if isinstance(source, (list, tuple, range)) else list(source)
     check_no_paths(values)
     return SequenceRecords(values)
@@ -495,7 +391,7 @@ def count_records(source: Any, **where: Any) -> int:
     A unit with m rows counts as min(m, max_rows_per_unit) records.
 
     Args:
-        source: as for :func:`privatest.open_once`.
+        source: as for :func:`privatest.data.open_once`.
         **where: ``column``, ``unit``, ``max_rows_per_unit`` and ``order``, as for ``run``.
 
     >>> count_records([0.5, None, 2.0])

@@ -1,6 +1,6 @@
 """Records in a Spark DataFrame, summed by the cluster with built-in functions: no Python worker, no row to the driver.
 
-A score is one expression (:mod:`privatest.engines.expression`), as in every database. Errors of a job may quote
+A score is one expression (:mod:`privatest.engines.sql`), as in every database. Errors of a job may quote
 records, so Spark's own log is off while a job runs, and the error's text is not shown.
 """
 
@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from privatest.engines import expression
+from privatest.engines import sql
 from privatest.engines.arrays import SequenceRecords
+from privatest.engines.databases import SUMMABLE
 from privatest.engines.keys import ISO, ISO_ZONED, ZONE, Selection, group_name, plain_key, plain_time
 from privatest.engines.records import (
     CHUNK,
@@ -37,7 +38,6 @@ from privatest.engines.records import (
     ties_error,
     unsupported_type,
 )
-from privatest.engines.sql import SUMMABLE
 from privatest.engines.units import sum_of_persons
 from privatest.errors import InvalidData, MissingExtra
 from privatest.numbers import Integers
@@ -441,11 +441,11 @@ class SparkRecords(SourceRecords):
 
     def _score(self, score: Score) -> Any:
         """Return the score of each row as a column."""
-        made = expression.score_of_text if is_text(self.kind) else expression.score_of_number
+        made = sql.score_of_text if is_text(self.kind) else sql.score_of_number
         return made(score, self.language.functions.col("r"), self.language)
 
     def _cell(self, cells: Cells) -> Any:
-        made = expression.cell_of_text if is_text(self.kind) else expression.cell_of_number
+        made = sql.cell_of_text if is_text(self.kind) else sql.cell_of_number
         return made(cells, self.language.functions.col("r"), self.language)
 
     def _valued(self, value: Any) -> Any:

@@ -1,871 +1,324 @@
-"""Records in a table of DuckDB, PostgreSQL or any other database that Ibis supports, summed in the database.
+"""A score as an expression that a database evaluates, to the same integer as NumPy for every double.
 
-Opening a table reads its structure only. A total, the totals of blocks and a histogram are one query each, which
-returns integers and never a record. Errors of a database may quote records, so their texts are not shown.
-
-:class:`IbisLanguage` implements the operations that :mod:`privatest.engines.expression` needs, with the differences
-between databases.
-
-:class:`PostgresColumns` reads columns of PostgreSQL so that no value of any record can raise an error. The server says
-what a column is: a domain is its base type, an enumeration is text. Text is read only in databases whose encoding is
-UTF-8: in others some bytes stand for no character (129 in WIN1252), and to convert a record with one would raise.
+It is written once, for any language with comparisons, CASE, floor and arithmetic on doubles. No part of it can fail for
+a record: comparisons come first, and the numbers that they let through neither overflow nor underflow (PostgreSQL
+raises an error for both), nor are they too large for a cast. NaN is above all numbers in some databases and
+incomparable in others, so comparisons with NaN are avoided: ``x <= largest double`` is false for it in all of them.
+NULL makes every comparison unknown. All such records get the odd cell.
 """
 
 from __future__ import annotations
 
 import math
-import weakref
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from decimal import Context, Decimal
+from collections import defaultdict
+from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
-from urllib.parse import unquote
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from privatest.addresses import format_of, has_ambiguous_login, without_secrets
-from privatest.engines import expression
-from privatest.engines.arrays import arrow_records
-from privatest.engines.keys import ISO, ISO_ZONED, ZONE, ColumnNames, Selection, group_name, plain_key, plain_time
-from privatest.engines.records import (
-    MOST_GROUPS,
-    NO_ENDS,
-    Column,
-    Declared,
-    LastReading,
-    Promise,
-    SourceRecords,
-    Surplus,
-    block_ends,
-    each_guarded,
-    guarded,
-    joined_rows_error,
-    no_order_error,
-    ties_error,
-    unsupported_type,
-)
-from privatest.engines.units import sum_of_persons
-from privatest.errors import InvalidData, MissingExtra
-from privatest.numbers import Integers, suggestion
-from privatest.scores import Cells, Score
+from privatest.errors import InvalidInput
+from privatest.numbers import Integers
+from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
 
-SUMMABLE = 1 << 22
-"""Scores below this are summed by the database: sums of 2^41 of them stay within 64 bits. Larger ones are counted
-there, and summed here as Python integers."""
-MOST_ROWS = 1 << 62
-"""More rows than any table has."""
-ARRAYS = {"duckdb": "[{}]", "postgres": "{{{}}}"}
-"""How arrays are written in the databases that can index them in constant time."""
+LARGEST = float(np.finfo(np.float64).max)
+ALL_WHOLE = 2.0**53
+"""From here on every double is an integer, and a cast to 64 bits may fail."""
+FEW = 12
+"""Up to this many steps a list of comparisons is quicker than arithmetic and a lookup."""
 
 
-@dataclass(frozen=True)
-class IbisLanguage:
-    """Expressions of Ibis for one database; ``dialect`` is Ibis's name of the database."""
-
-    ibis: Any
-    dialect: str
+class Language(Protocol):
+    """The operations that differ between Ibis and Spark. Expressions of both understand Python's operators."""
 
     def number(self, value: float) -> Any:
-        # Written as a text, because as a literal 0.1 is a decimal, whose cast some databases do not round to nearest.
-        return self.ibis.literal(repr(float(value))).cast("float64")
+        """Return a constant double, exactly."""
 
     def whole(self, value: int) -> Any:
-        return self.ibis.literal(value)
+        """Return a constant integer."""
 
     def case(self, arms: Sequence[tuple[Any, Any]], otherwise: Any) -> Any:
-        return self.ibis.cases(*arms, else_=otherwise)
+        """Return the value of the first arm whose condition is true."""
 
     def floor(self, x: Any) -> Any:
-        return x.floor().cast("int64")
+        """Return the floor of a double of size at most 2^53, as an integer."""
 
     def absolute(self, x: Any) -> Any:
-        return x.abs()
+        """Return the absolute value of a double."""
 
     def pick(self, table: Sequence[int], index: Any) -> Any:
-        if self.dialect in ARRAYS:
-            written = ARRAYS[self.dialect].format(",".join(map(str, table)))
-            return self.ibis.literal(written).cast("array<int64>")[index]
-        # In other databases the table is one text, in which each entry has the same number of digits.
-        least = min(table)
-        width = len(str(max(table) - least))
-        written = "".join(f"{entry - least:0{width}d}" for entry in table)
-        return self.ibis.literal(written).substr(index * width, width).cast("int64") + least
-
-    def is_not_null(self, x: Any) -> Any:
-        return x.notnull()
+        """Return the entry of a constant table at an index, from 0 on."""
 
     def any_of(self, text: Any, labels: Sequence[str]) -> Any:
-        storable = [label for label in labels if self.dialect == "duckdb" or "\0" not in label]
-        if self.dialect in ("duckdb", "postgres"):
-            written = self._constants([label.encode() for label in storable])
-        else:
-            written = [self.ibis.literal(label) for label in storable]
-        return self.exact(text).isin(written) if written else self.ibis.literal(False)
+        """Return whether a text equals one of these, compared by code points."""
 
-    def _constants(self, texts: Sequence[bytes]) -> list[Any]:
-        """Return what ``exact`` makes of texts with these bytes, in digits, so that no parser sees a character."""
-        builtin = self.ibis.udf.scalar.builtin
-        if self.dialect == "duckdb":
-
-            @builtin(signature=(("string",), "binary"))
-            def unhex(digits):  # type: ignore[no-untyped-def]
-                ...
-
-            return [unhex(data.hex()) for data in texts]
-
-        @builtin(signature=(("string", "string"), "binary"))
-        def decode(digits, form):  # type: ignore[no-untyped-def]
-            ...
-
-        @builtin(signature=(("binary", "string"), "string"))
-        def convert_from(data, encoding):  # type: ignore[no-untyped-def]
-            ...
-
-        return [convert_from(decode(data.hex(), "hex"), "UTF8") for data in texts]
-
-    def finite(self, x: Any) -> Any:
-        """Return whether a number in DuckDB is neither NaN nor infinite."""
-
-        @self.ibis.udf.scalar.builtin(signature=(("float64",), "boolean"))
-        def isfinite(x):  # type: ignore[no-untyped-def]
-            ...
-
-        return isfinite(x)
-
-    def unless_odd(self, x: Any, odd: int, value: Any) -> Any:
-        """Return ``value``, or ``odd`` where x is NaN or infinite, for a database that must test for that first."""
-        if self.dialect != "duckdb":
-            return value
-        # DuckDB drops comparisons that a Parquet file's minimum and maximum decide, but NaN is in neither of them.
-        return self.case([(~self.finite(x), self.whole(odd))], value)
-
-    def double(self, x: Any) -> Any:
-        """Return a column of numbers as doubles, by a cast that cannot fail for any record."""
-        kind = x.type()
-        if kind.is_boolean():
-            return x.cast("int32").cast("float64")
-        if self.dialect == "postgres" and kind.is_decimal() and not _short(kind):
-            return self._guarded(x)
-        if self.dialect == "duckdb" and kind.is_decimal() and not kind.scale:
-            # Ibis calls HUGEINT a decimal too. DuckDB does not round it to the nearest double, but it does its text.
-            near = x.cast("float64")
-            small = near.abs() <= self.number(2.0**53)
-            return self.case([(small, near)], x.cast("string").cast("float64"))
-        return x if kind.is_float64() else x.cast("float64")
-
-    def _guarded(self, x: Any) -> Any:
-        """Return a PostgreSQL numeric as a double; it is unbounded, and its cast raises beyond the range of doubles."""
-        # Numbers from half-way between the largest double and 2^1024 on are infinite, up to half the smallest are 0.
-        over, under = Decimal(2**1024 - 2**970), _written(Fraction(1, 2**1075))
-        far = self.ibis.literal(str(over)).cast("decimal")
-        tiny = self.ibis.literal(f"{under:f}").cast("decimal")
-        nothing = self.ibis.null().cast("float64")
-        arms = [(x >= far, nothing), (x <= -far, nothing), ((x <= tiny) & (x >= -tiny), self.number(0.0))]
-        return self.case(arms, x.cast("float64"))
-
-    def key(self, x: Any) -> Any:
-        """Return a unit in a form in which equal units are equal: 0.0 and -0.0 are one unit, NaN is none."""
-        kind = x.type()
-        if kind.is_floating():
-            x = x.cast("float64") + self.number(0.0)
-            return self.case([(x.isnan(), self.ibis.null().cast("float64"))], x)
-        if kind.is_nested() or kind.is_json():
-            raise unsupported_type(f"units of type {kind}", "Units are numbers, texts or dates")
-        return self.exact(x) if kind.is_string() else x
-
-    def place(self, x: Any) -> Any:
-        """Return an order in a form that sorts alike in all databases: text by code points, NaN as NULL."""
-        kind = x.type()
-        if kind.is_string():
-            return self.exact(x)
-        if kind.is_boolean():
-            return x.cast("int32")
-        if not (kind.is_numeric() or kind.is_date() or kind.is_time() or kind.is_timestamp()):
-            raise unsupported_type(f"an order of type {kind}", "Order by numbers, dates, times or texts")
-        return self.key(x)
-
-    def form(self, text: Any) -> Any:
-        """Return the form of a text in ISO format, as ``keys.order_forms`` names it."""
-
-        def whole(pattern: str) -> Any:
-            return text.re_search(f"^({pattern})$")
-
-        arms = [(whole(pattern), self.ibis.literal(name)) for name, pattern in ISO.items()]
-        for name, pattern in ISO_ZONED.items():
-            arms.append((whole(f"{pattern}Z"), self.ibis.literal(f"{name} Z") + text.length().cast("string")))
-            zone = text.re_extract(f"({ZONE})$", 1)
-            arms.append((whole(pattern + ZONE), self.ibis.literal(f"{name} ") + zone))
-        return self.case(arms, "")
-
-    def exact(self, text: Any) -> Any:
-        """Return a text in a form that compares by code points, because a column's collation may ignore case.
-
-        :class:`PostgresColumns` has removed the collations of PostgreSQL already.
-        """
-        if self.dialect == "duckdb":
-
-            @self.ibis.udf.scalar.builtin(signature=(("string",), "binary"))
-            def encode(text):  # type: ignore[no-untyped-def]
-                ...
-
-            return encode(text)
-        return text
+    def is_not_null(self, x: Any) -> Any:
+        """Return whether x is not NULL."""
 
 
-def group_caller(kind: Any) -> Callable[[str], str | None]:
-    """Return a function from what a database writes for a group's key of this type to the group's name."""
-    if kind.is_string():
-        return str
-    if kind.is_boolean():
-        return lambda text: group_name(text.lower() in ("true", "t", "1"))
-    if kind.is_date() or kind.is_time() or kind.is_timestamp():
-        return plain_time
-    if not kind.is_numeric():
-        raise unsupported_type(f"groups of type {kind}", "Groups are numbers, texts or dates")
-    return lambda text: group_name(plain_key(text, untyped=True))
+def score_of_number(score: Score, x: Any, language: Language) -> Any:
+    """Return the score of a double x."""
+    return _of_number(score.cells, score.table, score.line, x, language)
 
 
-def _short(kind: Any) -> bool:
-    """Return whether every number of a decimal type lies within the range of doubles."""
-    return kind.precision is not None and kind.precision <= 300 and (kind.scale or 0) <= 300
+def cell_of_number(cells: Cells, x: Any, language: Language) -> Any:
+    """Return the cell of a double x; ``cells.count`` if x is odd."""
+    return _of_number(cells, np.arange(cells.count + 1), (1, 0), x, language)
 
 
-def _written(number: Fraction) -> Decimal:
-    return Context(prec=math.ceil(number.denominator.bit_length()) + 10).divide(number.numerator, number.denominator)
+def score_of_text(score: Score, x: Any, language: Language) -> Any:
+    """Return the score of a text x among labels."""
+    assert isinstance(score.cells, LabelCells)
+    return _of_text(score.cells, score.table, x, language)
 
 
-NUMBERS = {
-    "bool": "boolean",
-    "int2": "int16",
-    "int4": "int32",
-    "int8": "int64",
-    "float4": "float32",
-    "float8": "float64",
-}
-TEXTS = ("text", "varchar", "bpchar", "char", "name", "citext", "enum")
-TIMES = {"date": "date", "time": "time", "timestamp": "timestamp", "timestamptz": "timestamp"}
-UNITS = ("uuid", "bytea", "inet", "cidr", "macaddr", "macaddr8", "timetz")
-"""Types besides numbers, texts and times that a unit may have."""
-UNREADABLE = "The columns of {} cannot be read. May you read it?"
-TYPES = """
-SELECT oid, CASE WHEN typtype = 'e' THEN 'enum'
-                 WHEN typnamespace = 'pg_catalog'::regnamespace OR typname = 'citext' THEN typname::text
-                 ELSE format_type(oid, NULL) END
-FROM pg_catalog.pg_type WHERE oid = ANY(%s::oid[])
-"""
-TABLES = """
-SELECT n.nspname::text, c.relname::text, pg_catalog.pg_table_is_visible(c.oid)
-FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p')
-"""
+def cell_of_text(cells: Cells, x: Any, language: Language) -> Any:
+    """Return the cell of a text x among labels."""
+    assert isinstance(cells, LabelCells)
+    return _of_text(cells, np.arange(cells.count + 1), x, language)
 
 
-def find_table(backend: Any, name: str, shown: str) -> str:
-    """Return a table as SQL, by a name that is visible without its schema, or by ``<schema>.<table>``.
+class ClippedLine(NamedTuple):
+    """A score that is ``sign * cell + offset`` from cell ``left`` to cell ``right``, and constant below and above."""
 
-    Names may contain dots. Views of both kinds, foreign and partitioned tables are tables.
+    sign: int
+    offset: int
+    left: int
+    right: int
+
+
+def clipped_line(cells: DyadicCells, table: Integers, line: tuple[int, int]) -> ClippedLine:
+    """Return the clipped line of a score whose ``line`` is (sign, offset).
+
+    >>> cells = DyadicCells(exponent=0, first=-3, size=7)
+    >>> clipped_line(cells, np.array([-1, -1, -1, 0, 1, 2, 2, 0]), (1, -3))
+    ClippedLine(sign=1, offset=-3, left=2, right=5)
     """
-
-    def run_query() -> list[tuple[str, str, bool]]:
-        with backend.begin() as cursor:
-            cursor.execute(TABLES)
-            return list(cursor.fetchall())
-
-    every = guarded(f"The tables of {shown} cannot be listed. May you connect to it?", run_query)
-    found = [
-        (schema, table) for schema, table, visible in every if name in (f"{schema}.{table}", table if visible else "")
-    ]
-    if not found:
-        system = ("pg_catalog", "information_schema", "pg_toast")
-        names = [table for schema, table, visible in every if visible and schema not in system]
-        names += [f"{schema}.{table}" for schema, table, _ in every if "." in name and schema not in system]
-        raise InvalidData(f"No table {name!r} in {shown}.{suggestion(name, names)}")
-    if len(found) > 1:
-        raise InvalidData(f"{len(found)} tables in {shown} can be meant by {name!r}. Make a view with another name.")
-    return ".".join(map(_quoted, found[0]))
+    sign, offset = line
+    ends = sorted(sign * (int(bound) - offset) for bound in (table[0], table[-2]))
+    left, right = (min(max(end, 0), cells.size - 1) for end in ends)
+    return ClippedLine(sign, offset, left, right)
 
 
-@dataclass(frozen=True)
-class PostgresColumns:
-    """The columns of a table or query, with the types that the server says they have."""
-
-    backend: Any
-    ibis: Any
-    source: str
-    kinds: dict[str, tuple[str, int | None, int | None]]
-
-    @classmethod
-    def of(cls, backend: Any, ibis: Any, source: str, shown: str) -> PostgresColumns:
-        """Return the columns of ``source``, SQL that may follow FROM. No row is read."""
-
-        def run_query() -> tuple[list[Any], dict[int, str]]:
-            with backend.begin() as cursor:
-                cursor.execute(f"SELECT * FROM {source} AS t LIMIT 0")
-                columns = list(cursor.description or ())
-                cursor.execute(TYPES, [[column.type_code for column in columns]])
-                return columns, dict(cursor.fetchall())
-
-        columns, names = guarded(UNREADABLE.format(shown), run_query)
-        kinds = {column.name: (names[column.type_code], column.precision, column.scale) for column in columns}
-        if len(kinds) < len(columns):
-            raise InvalidData(f"Several columns of {shown} have one name. Rename all but one.")
-        return cls(backend, ibis, source, kinds)
-
-    def rows(self, wanted: ColumnNames) -> Any:
-        """Return an Ibis table of the columns r, u, o, t and g (see ``SqlRecords.rows``) that cannot raise an error."""
-        record, unit, order, group = wanted
-        parts = {"r": self._record(record)}
-        if unit is not None:
-            parts["u"] = self._unit(unit)
-        if order is not None:
-            what = f"an order of type {self.kinds[order][0]}"
-            parts["o"] = self._key(order, what, "Order by numbers, dates, times or texts")
-            if self.kinds[order][0] in TEXTS:
-                parts["t"] = self._text(order), "string"
-        if group is not None:
-            what = f"groups of type {self.kinds[group][0]}"
-            parts["g"] = self._key(group, what, "Groups are numbers, texts or dates")
-        chosen = ", ".join(f"{sql} AS {name}" for name, (sql, _) in parts.items())
-        schema = self.ibis.schema({name: kind for name, (_, kind) in parts.items()})
-        return self.backend.sql(f"SELECT {chosen} FROM {self.source} AS t", schema=schema, dialect="postgres")
-
-    def _record(self, name: str) -> tuple[str, Any]:
-        kind = self.kinds[name][0]
-        if kind in TEXTS:
-            return self._text(name), "string"
-        if kind != "numeric" and kind not in NUMBERS:
-            raise unsupported_type(f"type {kind}", column=name)
-        return _quoted(name), self._number(name)
-
-    def _unit(self, name: str) -> tuple[str, Any]:
-        kind = self.kinds[name][0]
-        if kind in UNITS:
-            return _quoted(name), "binary"
-        return self._key(name, f"units of type {kind}", "Units are numbers, texts or dates")
-
-    def _key(self, name: str, what: str, remedy: str) -> tuple[str, Any]:
-        kind, column = self.kinds[name][0], _quoted(name)
-        if kind in TEXTS:
-            return self._text(name), "string"
-        if kind == "numeric":  # NaN, which equals itself in PostgreSQL, becomes NULL
-            return f"NULLIF({column}, 'NaN'::numeric)", self._number(name)
-        if kind in ("float4", "float8"):
-            return f"NULLIF({column}::float8 + 0.0::float8, 'NaN'::float8)", "float64"
-        if kind in NUMBERS or kind in TIMES:
-            return column, {**NUMBERS, **TIMES}[kind]
-        raise unsupported_type(what, remedy)
-
-    def _number(self, name: str) -> Any:
-        kind, precision, scale = self.kinds[name]
-        if kind != "numeric":
-            return NUMBERS[kind]
-        if precision is None or scale is None or scale < 0:
-            return self.ibis.dtype("decimal")
-        return self.ibis.dtype(f"decimal({max(precision, scale)}, {scale})")
-
-    def _text(self, name: str) -> str:
-        """Return a text that compares by code points; char(n) loses the blanks at its end."""
-        encoding = self.backend.con.info.parameter_status("server_encoding")
-        if encoding != "UTF8":
-            raise unsupported_type(
-                f"text in the encoding {encoding}, in which not every byte is a character",
-                "Name a column of numbers or dates, such as that of a view with a number for each text, or copy the "
-                "table to a database in UTF8",
-                column=name,
-            )
-        return f'{_quoted(name)}::text COLLATE "C"'
+def few_steps(score: Score) -> bool:
+    """Whether the expression of a score is short, without a lookup table."""
+    if isinstance(score.cells, DyadicCells):
+        return score.line is not None or _runs(score.table[:-1]) <= FEW
+    return score.cells.count <= FEW
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _of_text(cells: LabelCells, table: Integers, x: Any, language: Language) -> Any:
+    together: defaultdict[int, list[str]] = defaultdict(list)
+    for label, value in zip(cells.labels, table.tolist(), strict=False):
+        if isinstance(label, str) and _storable(label):
+            together[value].append(label)
+    arms = [(language.any_of(x, labels), language.whole(value)) for value, labels in together.items()]
+    if cells.others:
+        arms.append((language.is_not_null(x) & ~language.any_of(x, [""]), language.whole(int(table[cells.rest]))))
+    return language.case(arms, language.whole(int(table[-1])))
 
 
-COMPLAINT = "The database could not answer the query. Ask it about the table itself to learn why."
+def _storable(label: str) -> bool:
+    """Whether a text in a database can be this label. Texts there have no lone surrogates."""
+    return not any(0xD800 <= ord(letter) < 0xE000 for letter in label)
 
 
-@dataclass(frozen=True)
-class QueryRunner:
-    """Runs a query; ``whole`` returns an Arrow table, ``stream`` yields its batches."""
-
-    whole: Callable[[Any], Any]
-    stream: Callable[[Any], Any]
-
-
-@dataclass(frozen=True, eq=False)
-class SqlRecords(SourceRecords):
-    """A column of a database's table, with the columns of its unit, order and group."""
-
-    rows: Any  # a table of the columns r (record), u (unit), o (order), t (the order's text), g (group), if named
-    runner: QueryRunner
-    language: IbisLanguage
-    most: int | None
-    order: str | None
-    column: str | None = None
-    placed: bool = False  # whether rows that do not count stay in their places, as in PlacedRecords
-    called: Callable[[str], str | None] = str  # returns the name of a group for a text in g
-    _last_reading: LastReading = field(default_factory=LastReading, repr=False)
-    _texts: dict[str, str] = field(default_factory=dict, repr=False)  # the text in g by the group's name
-
-    @classmethod
-    def of(cls, table: Any, runner: QueryRunner, language: IbisLanguage, selection: Selection) -> SqlRecords:
-        """Return the records of one column of a table."""
-        wanted = selection.of(list(table.columns), "the table")
-        record: Any = table[wanted.record]
-        unit, order, group = (None if name is None else table[name] for name in wanted[1:])
-        kind = record.type()
-        if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
-            raise unsupported_type(f"type {kind}", column=wanted.record)
-        chosen = {"r": record}
-        if unit is not None:
-            chosen["u"] = language.key(unit)
-        if order is not None:
-            chosen["o"] = language.place(order)
-            if order.type().is_string():
-                chosen["t"] = order
-        if group is not None:
-            chosen["g"] = group if group.type().is_string() else language.key(group)
-        return cls.over(table.select(**chosen), runner, language, wanted, selection.most)
-
-    @classmethod
-    def over(
-        cls, rows: Any, runner: QueryRunner, language: IbisLanguage, wanted: ColumnNames, most: int | None
-    ) -> SqlRecords:
-        """Return the records of a table of the columns r, u, o, t and g, made from the wanted columns."""
-        called: Callable[[str], str | None] = str
-        if "g" in rows.columns:
-            called = group_caller(rows.g.type())
-            rows = rows.mutate(g=rows.g if rows.g.type().is_string() else rows.g.cast("string"))
-        return cls(rows, runner, language, most, wanted.order, wanted.record, called=called)
-
-    def groups(self) -> list[str]:
-        rows = self.rows.filter(self.rows.g.notnull())
-        found = self._run(rows.select(g=self.language.exact(rows.g)).distinct().limit(MOST_GROUPS))
-        texts = [text.decode() if isinstance(text, bytes) else text for text in found["g"].to_pylist()]
-        for text in sorted(texts):
-            name = self.called(text)
-            if name is not None:  # two decimals may be one double: the first has the name
-                self._texts[text if name in self._texts else name] = text
-        return list(self._texts)
-
-    def is_shared(self) -> bool:
-        if self.most is None:
-            return False
-        rows = self.rows.filter(self.rows.u.notnull() & self.rows.g.notnull())
-        people = rows.group_by("u").aggregate(groups=self.language.exact(rows.g).nunique())
-        several = people.filter(people.groups > 1)
-        return bool(self._run(several.aggregate(n=several.count()))["n"][0].as_py())
-
-    def only(self, name: str) -> SqlRecords:
-        inside = self.language.any_of(self.rows.g, [self._texts[name]])
-        return replace(self, rows=self.rows.filter(inside), _last_reading=LastReading())
-
-    @property
-    def promise(self) -> Promise:
-        if self.placed and self.order is not None:
-            return Promise(self.most, "tied")
-        return Promise.of_database(self.most, self.order)
-
-    def in_places(self) -> SqlRecords:
-        """Return the same rows in their places; the first ``most`` rows of each unit count, by order and score.
-
-        Guarantees: how many rows of a unit count at each place depends on units and order alone. The other rows, and
-        rows without a unit, have the odd score. :class:`PlacedRecords` counts the same rows.
-        """
-        if self.order is None:
-            raise no_order_error()
-        return replace(self, placed=True, _last_reading=LastReading())
-
-    @property
-    def declared(self) -> Declared:
-        kind = self.rows.r.type()
-        content: Any = "text" if kind.is_string() else "truths" if kind.is_boolean() else "numbers"
-        whole = kind.is_integer() or kind.is_boolean()
-        found = Declared(content, str(kind), self.column, nullable=kind.nullable or not whole)
-        return replace(found, between=(0, 1) if kind.is_boolean() else tuple(kind.bounds)) if whole else found
-
-    def portions(self) -> Iterator[Column]:
-        """Yield the records themselves, for the holder of the data only."""
-        query = self.rows.select(r=self.rows.r)
-        return each_guarded(
-            COMPLAINT, lambda: (arrow_records(batch.column(0), self.column) for batch in self.runner.stream(query))
-        )
-
-    def _rows(self) -> int:
-        if self.most is None or self.placed:
-            query = self.rows.aggregate(n=self.rows.count())
-        else:
-            units = self.rows.filter(self.rows.u.notnull()).group_by("u").aggregate(rows=lambda t: t.count())
-            units = units.select(rows=self.language.case([(units.rows > self.most, self.most)], units.rows))
-            query = units.aggregate(n=units.rows.sum().cast("int64"))
-        return int(self._run(query)["n"][0].as_py() or 0)
-
-    def _sum(self, score: Score) -> tuple[int, int | Fraction]:
-        large = max(abs(score.low), abs(score.high)) >= SUMMABLE
-        if self._joins:
-            return sum_of_persons(self._by_size(score, counted=large), self.most or 1)
-        if large or not (self.most or expression.few_steps(score)):
-            return self._counted_sum(score)
-        rows = self._valued(self._score(score), score.odd_score)
-        found = self._run(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
-        return int(found["n"][0].as_py()), int(found["total"][0].as_py() or 0)
-
-    def _by_size(self, score: Score, *, counted: bool) -> Iterator[tuple[int, int, int]]:
-        """Yield m, the number of rows and the sum of scores of the units with m rows each; see ``sum_of_persons``.
-
-        Args:
-            score: what is summed.
-            counted: whether scores are too large to be summed by the database. Then it counts the rows with
-                each score.
-        """
-        rows = self._valued(self._score(score), score.odd_score)
-        if counted:
-            rows = rows.mutate(m=rows.count().over(self.language.ibis.window(group_by=rows.u)))
-            groups = rows.group_by(["m", "v"]).aggregate(n=lambda t: t.count())
-            found = self._run(groups)
-            totals = [v * n for v, n in zip(found["v"].to_pylist(), found["n"].to_pylist(), strict=True)]
-        else:
-            units = rows.group_by("u").aggregate(total=rows.v.cast("int64").sum(), m=rows.count())
-            groups = units.group_by("m").aggregate(total=units.total.sum(), n=units.m.sum())
-            found = self._run(groups)
-            totals = found["total"].to_pylist()
-        # In some databases sums are decimals.
-        yield from zip(
-            *(map(int, part) for part in (found["m"].to_pylist(), found["n"].to_pylist(), totals)), strict=True
-        )
-
-    def _counted_sum(self, score: Score) -> tuple[int, int]:
-        """Return count and sum, computed from counts of each value, which is exact however large scores are."""
-        by_cell = self.most is None
-        value = self._cell(score.cells) if by_cell else self._score(score)
-        rows = self._valued(value, score.cells.count if by_cell else score.odd_score)
-        values, counts = self._counts(rows)
-        table = score.table.tolist()
-        scores = (table[value] if by_cell else value for value in values)
-        return sum(counts), sum(one * count for one, count in zip(scores, counts, strict=True))
-
-    def _cells(self, cells: Cells) -> tuple[list[int], Surplus | None]:
-        rows = self._valued(self._cell(cells), cells.count)
-        if not self._joins:
-            counts = [0] * (cells.count + 1)
-            for value, count in zip(*self._counts(rows), strict=True):
-                counts[value] = count
-            return counts, None
-        ibis, most = self.language.ibis, self.most or 1
-        pairs = rows.group_by(["u", "v"]).aggregate(n=rows.count())
-        pairs = pairs.mutate(many=pairs.n.sum().over(ibis.window(group_by=pairs.u)) > most)
-        # Units of few rows lose their names here: all their rows count, so the database adds them up.
-        pairs = pairs.mutate(u=ibis.cases((pairs.many, pairs.u)))
-        pairs = pairs.group_by(["u", "v"]).aggregate(n=pairs.n.sum())
-        pairs = pairs.mutate(
-            place=ibis.row_number().over(ibis.window(group_by=pairs.u, order_by=pairs.v.asc())), few=pairs.u.isnull()
-        )
-        pairs = pairs.order_by([pairs.u.asc(nulls_first=True), pairs.v.asc()])
-        names = ("v", "n", "place")
-        found = self._run(pairs.select(**{name: pairs[name].cast("int64") for name in names}, few=pairs.few))
-        cell, n, place = (np.asarray(found[name]).astype(np.int64) for name in names)
-        few = np.asarray(found["few"]).astype(np.bool_)
-        return Surplus.split(np.cumsum(place == 0), cell, n, few, cells.count + 1, most)
-
-    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
-        self._in_places(score)
-        rows = self._valued(self._score(score), score.odd_score)
-        if len(ends):
-            rows = self._with_ties(rows, self._in_order(rows), ends)
-        ties = {"tie": rows.tie} if len(ends) else {}
-        query = rows.order_by(self._in_order(rows)).select(v=rows.v.cast("int64"), **ties)
-        batches = guarded(COMPLAINT, lambda: list(self.runner.stream(query)))
-        if ties and any(np.asarray(batch.column(1)).any() for batch in batches):
-            raise ties_error(self.order)
-        found = np.concatenate([np.empty(0, dtype=np.int64), *(np.asarray(batch.column(0)) for batch in batches)])
-        self._agree(len(found))
-        return found
-
-    def check_ends(self, ends: range) -> None:
-        if not len(ends):
-            return
-        if self.order is None:
-            raise no_order_error()
-        rows = self._with_ties(self.rows, [self.rows.o.asc(nulls_first=False)], ends)
-        if self._run(rows.aggregate(n=rows.tie.sum()))["n"][0].as_py():
-            raise ties_error(self.order)
-
-    @property
-    def has_order_values(self) -> bool:
-        return self.order is not None
-
-    def order_forms(self) -> set[str]:
-        if "t" not in self.rows.columns:
-            return set()
-        texts = self.rows.filter(self.rows.t.notnull())
-        found = self._run(texts.select(form=self.language.form(texts.t)).distinct().limit(2))
-        return set(found["form"].to_pylist())
-
-    def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
-        order, kind = self.rows.o, self.rows.o.type()
-        # Dates and decimals are read as texts, because Python does not have all of them.
-        plain = kind.is_integer() or kind.is_floating() or kind.is_binary() or kind.is_string()
-        window = self.language.ibis.window(order_by=[order.asc(nulls_first=False)])
-        place = self.language.ibis.row_number().over(window)
-        rows = self.rows.select(place=place.cast("int64"), value=order if plain else order.cast("string"))
-        found = self._run(rows.filter(rows.place.isin(sorted(set(places)))))
-        values = dict(zip(found["place"].to_pylist(), found["value"].to_pylist(), strict=True))
-        if kind.is_date() or kind.is_time() or kind.is_timestamp():
-            return [None if values.get(place) is None else plain_time(values[place]) for place in places]
-        return [plain_key(values.get(place), untyped=kind.is_decimal()) for place in places]
-
-    def _with_ties(self, rows: Any, in_order: list[Any], ends: range) -> Any:
-        """Return the rows with their places, and tie: 1 for a row after an end with the order of the row before it."""
-        ibis = self.language.ibis
-        window = ibis.window(order_by=in_order)
-        rows = rows.mutate(place=ibis.row_number().over(window), same=rows.o.identical_to(rows.o.lag().over(window)))
-        first, step = max(ends.start, 1), ends.step
-        at_end = (rows.place >= first) & (rows.place < ends.stop) & ((rows.place - first) % step == 0)
-        return rows.mutate(tie=self.language.case([(rows.same & at_end, 1)], 0))
-
-    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
-        self._in_places(score)
-        score.check_total(block)
-        rows = self._valued(self._score(score), score.odd_score)
-        # The number of rows is known only afterwards, so the last end may not lie between two whole blocks.
-        rows = self._with_ties(rows, self._in_order(rows), block_ends(MOST_ROWS, block, start))
-        rows = rows.filter(rows.place >= start)
-        from_start = rows.place - start
-        rows = rows.mutate(block=((from_start - from_start % block) / block).cast("int64"))
-        blocks = rows.group_by("block").aggregate(total=rows.v.sum().cast("int64"), n=rows.count(), ties=rows.tie.sum())
-        found = self._run(blocks.order_by("block"))
-        sizes = found["n"].to_pylist()
-        if sizes:
-            self._agree(start + sum(sizes))
-        whole = sum(size == block for size in sizes)  # all but the last, at least
-        if any(found["ties"].to_pylist()[:whole]):
-            raise ties_error(self.order)
-        return [int(total) for total in found["total"].to_pylist()[:whole]]
-
-    def _in_order(self, rows: Any) -> list[Any]:
-        return [rows.o.asc(nulls_first=False), rows.v.asc()]
-
-    def _score(self, score: Score) -> Any:
-        if self.rows.r.type().is_string():
-            return expression.score_of_text(score, self.rows.r, self.language)
-        x = self.language.double(self.rows.r)
-        return self.language.unless_odd(x, score.odd_score, expression.score_of_number(score, x, self.language))
-
-    def _cell(self, cells: Cells) -> Any:
-        if self.rows.r.type().is_string():
-            return expression.cell_of_text(cells, self.rows.r, self.language)
-        x = self.language.double(self.rows.r)
-        return self.language.unless_odd(x, cells.count, expression.cell_of_number(cells, x, self.language))
-
-    @property
-    def _joins(self) -> bool:
-        """Whether the rows of a unit are joined to one sum."""
-        return self.most is not None and not self.placed
-
-    def _in_places(self, score: Score) -> None:
-        """Raise InvalidData for a score that does not fit, and for rows without an order."""
-        self._fits(score)
-        if self._joins:
-            raise joined_rows_error(self.most)
-        if self.order is None:
-            raise no_order_error()
-
-    def _valued(self, value: Any, odd: int) -> Any:
-        """Return the rows with their value v. Joined rows need a unit; placed rows that do not count have ``odd``."""
-        names = {"v": value} | {name: self.rows[name] for name in ("u", "o") if name in self.rows.columns}
-        rows = self.rows.select(**names)
-        if self._joins:
-            return rows.filter(rows.u.notnull())
-        if self.most is None:
-            return rows
-        ibis = self.language.ibis
-        turn = ibis.row_number().over(ibis.window(group_by=rows.u, order_by=self._in_order(rows)))
-        rows = rows.mutate(turn=turn)
-        counts = rows.u.notnull() & (rows.turn < self.most)
-        return rows.mutate(v=self.language.case([(counts, rows.v)], odd)).drop("turn")
-
-    def _counts(self, rows: Any) -> tuple[list[int], list[int]]:
-        found = self._run(rows.group_by("v").aggregate(n=rows.count()))
-        return [int(v) for v in found["v"].to_pylist()], [int(n) for n in found["n"].to_pylist()]
-
-    def _run(self, query: Any) -> Any:
-        return guarded(COMPLAINT, lambda: self.runner.whole(query))
-
-
-NAME = "privatest_records"
-"""What queries call a DuckDB relation."""
-PREPARED = "The database could not be given the tables in memory that the query joins. May you make temporary tables?"
-UNLISTED = "The tables of {} cannot be listed. May you read that schema?"
-
-
-def open_table(table: Any, selection: Selection) -> SqlRecords:
-    """Return the records of an Ibis table, view, query or column, summed by its database."""
-    ibis = _import_ibis("An Ibis table")
-    if isinstance(table, ibis.expr.types.Column):
-        table = table.as_table()
-    if not isinstance(table, ibis.expr.types.Table):
-        raise InvalidData(f"The data are an Ibis {type(table).__name__}. Pass a table or a column.")
-    backend = guarded(
-        "The Ibis table belongs to no database. Take it from a connection: ibis.duckdb.connect(...).table(...)",
-        lambda: ibis.get_backend(table),
+def _of_number(cells: Cells, table: Integers, line: tuple[int, int] | None, x: Any, language: Language) -> Any:
+    if isinstance(cells, DyadicCells):
+        return _dyadic(cells, table, line, x, language)
+    if isinstance(cells, BoundedCells):
+        return _bounded(cells, table, x, language)
+    if isinstance(cells, IntegerCells):
+        return _integers(cells.first, cells.last, table, x, language)
+    if isinstance(cells, LabelCells):
+        return _labels(cells, table, x, language)
+    if cells.kind == "edges":  # cells of goodness-of-fit tests, which engines may not import
+        edges, low, high = cells.edges, cells.low, cells.high  # type: ignore[attr-defined]
+        starts = [low, *(float(edge) for edge in edges)]
+        return _steps(starts, high, table, x, language)
+    raise InvalidInput(
+        f"Databases cannot sum scores on cells of the kind {cells.kind!r}. Read the records into memory."
     )
-    if backend.name == "postgres":
-        names = selection.of(list(table.columns), "the table").distinct()
-        table = table.select(*names)
-        for name in names:
-            kind = table[name].type()
-            if kind.is_geospatial() or kind.is_json():  # Ibis reads these through functions
-                raise unsupported_type(f"type {kind}", column=name)
-        # Tables in memory that the query uses are sent to the server first, and must live as long as the records.
-        guarded(PREPARED, lambda: backend._run_pre_execute_hooks(table))
-        source = f"({backend.compile(table)})"
-        return _of_postgres(ibis, backend, source, "the table", selection, keep=table)
-    # DuckDB answers with Arrow tables, and DuckDB 2 lacks the method that Ibis 12 uses to read batches.
-    batches = backend.name != "duckdb"
-    runner = QueryRunner(
-        backend.to_pyarrow, backend.to_pyarrow_batches if batches else lambda q: backend.to_pyarrow(q).to_batches()
-    )
-    return SqlRecords.of(table, runner, IbisLanguage(ibis, backend.name), selection)
 
 
-def open_relation(relation: Any, selection: Selection) -> SqlRecords:
-    """Return the records of a DuckDB relation, summed by its connection."""
-    return _of_relation(relation, lambda text: relation.query(NAME, text), selection, name=NAME)
+def _segments(
+    pieces: Sequence[tuple[float, Any]], top: float, odd: Any, x: Any, language: Language, *, before: Any = ()
+) -> Any:
+    """Return the value of the piece that x lies in.
 
+    Args:
+        pieces: pairs of a start and a value. A piece ends where the next one starts, the last one at ``top``, which
+            belongs to it.
+        top: end of the last piece.
+        odd: the value of everything else.
+        x: the number.
+        language: the language of the expression.
+        before: conditions that come first, with their values.
 
-def _of_relation(relation: Any, run_query: Callable[[str], Any], selection: Selection, **place: str) -> SqlRecords:
-    """Return the records of a DuckDB relation; ``place`` is the name, and the schema, by which queries call it."""
-    ibis = _import_ibis("A DuckDB relation")
-    from ibis.backends.sql.datatypes import DuckDBType
-
-    types = (DuckDBType.from_string(str(kind)) for kind in relation.types)
-    table = ibis.table(ibis.schema(dict(zip(relation.columns, types, strict=True))), **place)
-
-    def answer(query: Any) -> Any:
-        return run_query(str(ibis.to_sql(query, dialect="duckdb")))
-
-    def stream(query: Any) -> Iterator[Any]:
-        found = answer(query)
-        # DuckDB has renamed this method twice; the last name is that of versions before 1.4.
-        names = ("to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader")
-        yield from getattr(found, next(name for name in names if hasattr(found, name)))()
-
-    def whole(query: Any) -> Any:
-        return answer(query).to_arrow_table()
-
-    return SqlRecords.of(table, QueryRunner(whole, stream), IbisLanguage(ibis, "duckdb"), selection)
-
-
-def open_address(address: str, selection: Selection) -> SqlRecords:
-    """Return the records of a table named by ``<database>::<table>``, such as ``duckdb:///claims.db::payments``.
-
-    A table outside of the default schema is ``<schema>.<table>``. Databases are ``duckdb:///<path>``,
-    ``postgresql://<user>@<host>/<name>``, and all other addresses that Ibis knows.
+    With three pieces the middle one is compared first, because most records are there.
     """
-    database, found, name = address.rpartition("::")
-    shown = without_secrets(database or address, user=True)
-    if has_ambiguous_login(address):
-        raise InvalidData(f"The name or password in the address {shown!r} holds an @. Write it as %40.")
-    if not found and format_of(address) is not None:
-        raise InvalidData(f"{shown!r} names a file, and addresses are for tables. Pass a path on this machine.")
-    if not found or not name or "://" not in database:
-        raise InvalidData(
-            f"{shown!r} names a database but no table. Append the table's name: {shown}::table. "
-            "(A path to a file must not contain '://'.)"
-        )
-    ibis = _import_ibis(f"The database {shown}")
-    connection = _connect(ibis, database, shown)
-    close = connection.close if database.startswith("duckdb://") else connection.disconnect
+    bottom, top = max(pieces[0][0], -LARGEST), min(top, LARGEST)
+    arms = []
+    ends = [*(start for start, _ in pieces[1:]), math.inf]
+    for (start, value), stop in zip(pieces, ends, strict=True):
+        start = max(start, bottom)
+        if start >= stop or start > top:
+            continue
+        end = x < language.number(stop) if stop <= top else x <= language.number(top)
+        arms.append(((x >= language.number(start)) & end, value))
+    if len(arms) == 3:
+        arms = [arms[1], arms[2], arms[0]]
+    return language.case([*before, *arms], odd) if before or arms else odd
+
+
+def _steps(starts: Sequence[float], top: float, table: Integers, x: Any, language: Language) -> Any:
+    """Return the entry of the cell of x, by a search tree; cell i reaches from starts[i] to the next start."""
+    values = table[:-1]
+    odd = language.whole(int(table[-1]))
+    kept = [i for i in range(len(starts)) if i == 0 or values[i] != values[i - 1]]
+    pieces = [(float(starts[i]), language.whole(int(values[i]))) for i in kept]
+    if len(pieces) <= 3:
+        return _segments(pieces, top, odd, x, language)
+    inside = (x >= language.number(max(pieces[0][0], -LARGEST))) & (x <= language.number(min(top, LARGEST)))
+    return language.case([(inside, _tree(pieces, x, language))], odd)
+
+
+def _tree(pieces: Sequence[tuple[float, Any]], x: Any, language: Language) -> Any:
+    if len(pieces) == 1:
+        return pieces[0][1]
+    if len(pieces) <= 3:
+        arms = [(x < language.number(stop), value) for (_, value), (stop, _) in pairwise(pieces)]
+        return language.case(arms, pieces[-1][1])
+    half = len(pieces) // 2
+    left, right = (_tree(part, x, language) for part in (pieces[:half], pieces[half:]))
+    return language.case([(x < language.number(pieces[half][0]), left)], right)
+
+
+def _dyadic(cells: DyadicCells, table: Integers, line: tuple[int, int] | None, x: Any, language: Language) -> Any:
+    values, odd = table[:-1], language.whole(int(table[-1]))
+    last = cells.size - 1
+
+    def value(cell: int) -> Any:
+        return language.whole(int(values[cell]))
+
+    # Scaled down, a tiny number underflows to zero, and a negative one then lies in the cell of 0.
+    tiny = math.ldexp(1.0, -1075 - cells.exponent) if cells.exponent < 0 else 0.0
+    before = []
+    if tiny and cells.low <= tiny and -tiny <= cells.high:
+        near = (x >= language.number(max(-tiny, cells.low))) & (x <= language.number(min(tiny, cells.high)))
+        before = [(near, value(min(max(-cells.first, 0), last)))]
+    if line is not None:
+        sign, offset, left, right = clipped_line(cells, table, line)
+        middle = language.floor(x * language.number(cells.factor))
+        middle = middle - language.whole(cells.first) if sign == 1 else language.whole(cells.first) - middle
+        middle = middle + language.whole(offset)
+        pieces = [(cells.low, value(left))]
+        if right > left:
+            pieces += [(_edge(cells, left + 1), middle), (_edge(cells, right), value(right))]
+        return _segments(pieces, cells.high, odd, x, language, before=before)
+    if _runs(values) <= FEW:
+        starts = [cells.low, *(_edge(cells, i) for i in range(1, cells.size))]
+        steps = _steps(starts, cells.high, table, x, language)
+        return language.case(before, steps) if before else steps
+    index = _dyadic(cells, np.arange(cells.size + 1), (1, 0), x, language)
+    return language.pick(table.tolist(), index)
+
+
+def _edge(cells: DyadicCells, cell: int) -> float:
+    """Return where a cell starts; infinite if no double is as large."""
     try:
-        records = (_of_duckdb if database.startswith("duckdb://") else _of_ibis)(connection, name, shown, selection)
-    except BaseException:
-        close()
-        raise
-    weakref.finalize(records.runner, close)  # copies of the records share the runner
-    return records
+        return math.ldexp(float(cells.first + cell), -cells.exponent)
+    except OverflowError:
+        return math.copysign(math.inf, cells.first + cell)
 
 
-def _of_ibis(connection: Any, name: str, shown: str, selection: Selection) -> SqlRecords:
-    if connection.name == "postgres":
-        source = find_table(connection, name, shown)
-        return _of_postgres(_import_ibis(shown), connection, source, f"{name!r} in {shown}", selection)
-    names = guarded(UNLISTED.format(shown), connection.list_tables)
-    schema, dot, bare = ("", "", name) if name in names else name.rpartition(".")
-    where = {"database": schema} if dot else {}
-    names = guarded(UNLISTED.format(shown), lambda: connection.list_tables(**where)) if dot else names
-    if bare not in names:
-        raise InvalidData(f"No table {name!r} in {shown}.{suggestion(bare, names)}")
-    table = guarded(f"The columns of {name!r} in {shown} cannot be read.", lambda: connection.table(bare, **where))
-    return open_table(table, selection)
-
-
-def _of_postgres(
-    ibis: Any, backend: Any, source: str, shown: str, selection: Selection, keep: Any = None
-) -> SqlRecords:
-    """Return the records of SQL that may follow FROM in PostgreSQL; ``keep`` lives as long as they do."""
-    columns = PostgresColumns.of(backend, ibis, source, shown)
-    wanted = selection.of(list(columns.kinds), "the table")
-
-    def run_query(query: Any, _alive: Any = keep) -> Any:
-        return backend.to_pyarrow(query)
-
-    runner = QueryRunner(run_query, backend.to_pyarrow_batches)
-    return SqlRecords.over(columns.rows(wanted), runner, IbisLanguage(ibis, "postgres"), wanted, selection.most)
-
-
-def _of_duckdb(connection: Any, name: str, shown: str, selection: Selection) -> SqlRecords:
-    """Return the records of a DuckDB table by DuckDB's own connection: Ibis cannot list the tables of all versions."""
-    query = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = current_database()"
-    every = guarded(UNLISTED.format(shown), lambda: connection.execute(query).fetchall())
-    found = [(schema, bare) for schema, bare in every if name in (f"{schema}.{bare}", bare if schema == "main" else "")]
-    if not found:
-        names = [bare if schema == "main" else f"{schema}.{bare}" for schema, bare in every]
-        raise InvalidData(f"No table {name!r} in {shown}.{suggestion(name, names)}")
-    if len(found) > 1:
-        raise InvalidData(f"{len(found)} tables in {shown} can be meant by {name!r}. Make a view with another name.")
-    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in found[0])
-    relation = guarded(
-        f"The columns of {name!r} in {shown} cannot be read.", lambda: connection.query(f"FROM {quoted}")
-    )
-    # relation.query would make a view, which DuckDB before 2.0 refuses in a file that is open for reading.
-    schema, bare = found[0]
-    return _of_relation(relation, connection.query, selection, database=schema, name=bare)
-
-
-def _connect(ibis: Any, database: str, shown: str) -> Any:
-    scheme = database.partition("://")[0]
-    if scheme == "duckdb":
-        try:
-            import duckdb
-        except ImportError:
-            raise MissingExtra.of(f"{shown} needs DuckDB.", "sql") from None
-        path = Path(unquote(database.removeprefix("duckdb://").removeprefix("/")))
-        if not path.is_file():
-            raise InvalidData(f"No DuckDB file {str(path)!r}. (An absolute path has four slashes: duckdb:////a.db)")
-        return guarded(
-            f"{str(path)!r} cannot be opened as a DuckDB database. Is it one, and is nobody writing to it?",
-            lambda: duckdb.connect(str(path), read_only=True),
+def _bounded(cells: BoundedCells, table: Integers, x: Any, language: Language) -> Any:
+    """Return the entry of a bounded cell: ``BoundedCells.index`` where that cannot overflow, else an outermost cell."""
+    half = 1 << cells.exponent
+    # Beyond ``reach`` t differs from 1 by less than 2^-40, less than a cell; within it the double t is below 1.
+    reach = cells.scale * 2.0**40
+    if not (max(reach, abs(cells.centre)) < LARGEST / 8 and reach > 8 * math.ulp(cells.centre)):
+        raise InvalidInput(
+            f"Cells with centre {cells.centre!r} and scale {cells.scale!r} cannot be computed by a database without "
+            "overflow. Read the records into memory."
         )
-    if scheme in ("postgres", "postgresql"):
-        try:
-            import psycopg
-        except ImportError:
-            raise MissingExtra.of(f"{shown} needs a driver.", "postgres") from None
-        return guarded(
-            f"The database {shown} cannot be reached. Is it running, and may you connect to it?",
-            lambda: ibis.postgres.from_connection(psycopg.connect(database, client_encoding="utf8")),
-        )
-    return guarded(
-        f"The database {shown} cannot be reached, or Ibis does not know addresses that start with {scheme}://.",
-        lambda: ibis.connect(database),
-    )
+    away = x - language.number(cells.centre) if cells.centre else x
+    size = language.number(cells.scale) + language.absolute(away)
+    middle = language.floor(away / size * language.number(cells.factor)) + language.whole(half)
+    before = []
+    if tiny := _underflow(cells.scale):
+        near = (away >= language.number(-tiny)) & (away <= language.number(tiny))
+        if math.isfinite(cells.low) or math.isfinite(cells.high):
+            near = near & (x >= language.number(max(cells.low, -LARGEST)))
+            near = near & (x <= language.number(min(cells.high, LARGEST)))
+        before = [(near, language.whole(half))]
+    low, high = cells.centre - reach, cells.centre + reach
+    pieces = [(cells.low, language.whole(0)), (low, middle), (high, language.whole(2 * half - 1))]
+    if cells.low > low:  # nothing lies to the left
+        pieces = [(cells.low, middle), (high, language.whole(2 * half - 1))]
+    if cells.low > high:
+        pieces = [(cells.low, language.whole(2 * half - 1))]
+    index = _segments(pieces, cells.high, language.whole(cells.count), x, language, before=before)
+    return _lookup(table, index, language)
 
 
-def _import_ibis(what: str) -> Any:
-    try:
-        import ibis
-        import pyarrow  # noqa: F401 - Ibis returns Arrow tables
-    except ImportError:
-        raise MissingExtra.of(f"{what} is read by way of Ibis.", "sql") from None
-    return ibis
+def _underflow(scale: float) -> float:
+    """Return the largest double that gives zero when it is divided by ``scale``; it is at most scale 2^-1075."""
+    exact = Fraction(scale) / 2**1075
+    near = float(exact)
+    return near if near <= exact else math.nextafter(near, 0.0)
+
+
+def _integers(first: Integers, last: int, table: Integers, x: Any, language: Language) -> Any:
+    """Return the entry of a cell of integers. Doubles from 2^53 on are integers, and too large for a cast."""
+    starts = [float(k) for k in first]
+    top, odd = float(last), language.whole(int(table[-1]))
+    if len(starts) > FEW and np.all(np.diff(first[1:]) == 1) and abs(starts[1]) < 2**52 and abs(starts[-1]) < 2**52:
+        index = language.floor(x) - language.whole(int(first[1]) - 1)
+        pieces = [
+            (starts[0], language.whole(int(table[0]))),
+            (starts[1], _lookup(table, index, language)),
+            (starts[-1], language.whole(int(table[-2]))),
+        ]
+        found = _segments(pieces, top, odd, x, language)
+    else:
+        found = _steps(starts, top, table, x, language)
+    small = (x > language.number(-ALL_WHOLE)) & (x < language.number(ALL_WHOLE))
+    whole = language.case([(language.floor(x) == x, found)], odd)
+    return language.case([(small, whole)], found)
+
+
+def _lookup(table: Integers, index: Any, language: Language) -> Any:
+    """Return the table's entry; the index itself if each entry is its index."""
+    if np.array_equal(table, np.arange(len(table))):
+        return index
+    return language.pick(table.tolist(), index)
+
+
+def _labels(cells: LabelCells, table: Integers, x: Any, language: Language) -> Any:
+    keys, places = cells._numeric
+    odd = language.whole(int(table[-1]))
+    if cells.others:
+        finite = (x >= language.number(-LARGEST)) & (x <= language.number(LARGEST))
+        odd = language.case([(finite, language.whole(int(table[cells.rest])))], odd)
+    if len(keys) == 0:
+        return odd
+    if not cells.others and len(keys) > FEW and np.all(np.diff(keys) == 1) and np.all(keys == np.floor(keys)):
+        runs = np.append(table[places], table[-1])
+        return _integers(keys.astype(np.int64), int(keys[-1]), runs, x, language)
+    found = [(float(key), int(table[place])) for key, place in zip(keys, places, strict=True)]
+    return _equal(found, odd, x, language)
+
+
+def _equal(found: Sequence[tuple[float, int]], odd: Any, x: Any, language: Language) -> Any:
+    if len(found) <= FEW:
+        return language.case([(x == language.number(key), language.whole(value)) for key, value in found], odd)
+    half = len(found) // 2
+    left, right = (_equal(part, odd, x, language) for part in (found[:half], found[half:]))
+    return language.case([(x < language.number(found[half][0]), left)], right)
+
+
+def _runs(values: Integers) -> int:
+    """Return the number of runs of equal entries."""
+    return 1 + int(np.count_nonzero(np.diff(values)))

@@ -22,8 +22,8 @@ MISSING = ("count", "none")
 """What is said about missing records: how many are present is measured, or there are none."""
 COUNTED = "the answer is about the records that are present; how many are is measured"
 SPELLED = (
-    " A label is met as it is written: 'yes' is not 'Yes' (but pt.read_as(data, fold_case=True) reads both), and 1 is "
-    "not '1'."
+    " A label is met as it is written: 'yes' is not 'Yes' (but pt.data.read_as(data, fold_case=True) reads both), and "
+    "1 is not '1'."
 )
 UNMEASURED = "declared: no record is missing or unreadable; one that is counts by its fixed score"
 MOSTLY = 0.95
@@ -122,7 +122,7 @@ class Among:
         if self.records == "0 or 1":
             way = " Labels: name the one that counts, success='Yes'. Numbers: name a cut, 'share_above(5, ?)'."
         elif self.records != "present":
-            way = " Numbers stored as text are no numbers: convert them, or say how they are written (pt.read_as)."
+            way = " Numbers stored as text are no numbers: convert them, or say how they are written (pt.data.read_as)."
         kind = "missing" if self.records == "present" else f"missing, or not {self.records}"
         return f"{most} of the records may be {kind}: look at the column (pt.check).{way}"
 

@@ -1,5 +1,5 @@
 """Private goodness of fit: do the data come from P, or from some law at a distance from it? Arguments: proof.md."""
 
-from privatest.fit.fit_test import FitRelease, FitTest, design_fit, fit_sample_size, goodness_of_fit
+from privatest.fit.fit_test import FitRelease, FitTest, design_fit, goodness_of_fit
 
-__all__ = ["FitRelease", "FitTest", "design_fit", "fit_sample_size", "goodness_of_fit"]
+__all__ = ["FitRelease", "FitTest", "design_fit", "goodness_of_fit"]

@@ -548,7 +548,7 @@ def design_fit(
     *,
     distance: float,
     epsilon: Number | None = None,
-    n: int,
+    n: int | None = None,
     alpha: float | None = None,
     beta: float | None = None,
     bins: int | None = None,
@@ -558,15 +558,19 @@ def design_fit(
 ) -> FitTest:
     """A test of P (``null``) against all laws at least ``distance`` away, on ``n`` records.
 
+    Guarantees: without ``n`` the test meets alpha and beta by its exact law; one designed for a number of records about
+    1 percent smaller was found not to.
+
     Args:
         null: mapping, array of probabilities, scipy distribution, density or text. A continuous or infinite P is cut
             into bins of equal probability, and the distance is that between the binned laws.
         distance: total variation distance to detect, in (0, 1).
         epsilon: privacy loss of one run; a float is read as its shortest decimal.
-        n: number of records, which is public.
-        alpha: type I error allowed; the threshold is the smallest that keeps it. If nothing is said it is 1/6, and with
+        n: number of records, which is public. None: the smallest number found at which the errors are at most alpha
+            and beta; it is the design's ``n``.
+        alpha: type I error allowed; the threshold is the smallest that keeps it. The default is 1/6, and with
             more records than that takes the threshold is raised until the two errors are alike (not below 1e-6).
-        beta: type II error allowed: refuse if n records cannot give it. None: take what n gives.
+        beta: type II error allowed: refuse if n records cannot give it. None: take what n gives; without n it is 1/6.
         bins: number of bins for a continuous or infinite P; by default 4/distance.
         method: "auto" takes whichever needs the fewest records of "direct" (a statistic made for P), "uniformity" (the
             statistic of Acharya, Sun and Zhang; uniform P only) and "grains" (Goldreich's map, then uniformity).
@@ -577,9 +581,14 @@ def design_fit(
     >>> test = design_fit([0.25] * 4, distance=0.3, epsilon=1, n=60)
     >>> test.alpha <= 1/6 and test.beta <= 1/6
     True
+    >>> design_fit({"heads": 0.5, "tails": 0.5}, distance=0.3, epsilon=1).n
+    19
     """
-    n = numbers.positive_integer(n=n)
-    plan = _checked(null, distance, epsilon, alpha, beta, bins, method, max_rows_per_unit, privacy)
+    n = None if n is None else numbers.positive_integer(n=n)
+    targeted = DEFAULT_ERROR if n is None and beta is None else beta
+    plan = _checked(null, distance, epsilon, alpha, targeted, bins, method, max_rows_per_unit, privacy)
+    if n is None:
+        n = sample_size(plan, DEFAULT_ERROR if beta is None else _error(beta=beta))
     test = designed(plan, n)
     if beta is not None and test.beta > beta:
         raise Infeasible(_too_few(plan, test, beta))
@@ -603,34 +612,6 @@ def _evened(test: FitTest) -> FitTest:
     raised = replace(test, cutoff=low)
     # At another threshold another alternative may be the hardest.
     return raised if raised.beta <= max(test.alpha, test.beta) else test
-
-
-def fit_sample_size(
-    null: Any,
-    *,
-    distance: float,
-    epsilon: Number | None = None,
-    alpha: float = DEFAULT_ERROR,
-    beta: float = DEFAULT_ERROR,
-    bins: int | None = None,
-    method: str = "auto",
-    max_rows_per_unit: int = 1,
-    privacy: Notion | str | None = None,
-) -> int:
-    """A number of records at which :func:`design_fit` has errors at most alpha and beta.
-
-    Guarantees: the test designed for the n returned meets both targets by its exact law; one designed for a
-    number of records about 1 percent smaller was found not to.
-
-    Args:
-        null, distance, epsilon, alpha, beta, bins, method: as for :func:`privatest.design_fit`.
-        max_rows_per_unit, privacy: as for :func:`privatest.design_fit`.
-
-    >>> fit_sample_size({"heads": 0.5, "tails": 0.5}, distance=0.3, epsilon=1)
-    19
-    """
-    beta = _error(beta=beta)
-    return sample_size(_checked(null, distance, epsilon, alpha, beta, bins, method, max_rows_per_unit, privacy), beta)
 
 
 def _checked(

@@ -45,7 +45,7 @@ from privatest.hypotheses.sets import (
     nearest_members,
     union,
 )
-from privatest.numbers import probability, rational, suggestion
+from privatest.numbers import suggestion
 from privatest.questions import unanswered
 
 DEEPEST = 20
@@ -586,44 +586,6 @@ def any_of(*parts: Any) -> Hypothesis:
     any_of(bernoulli(p<=0.28), bernoulli(p>=0.32))
     """
     return union([as_hypothesis(part, f"part {index + 1}") for index, part in enumerate(parts)], "any_of")
-
-
-def median(cut: float) -> Distribution:
-    """Half of the records lie above ``cut``, and half below: any continuous distribution with that median.
-
-    Its tests look at the side of each record only (the sign test), so they hold whatever the shape. A record at the cut
-    counts as above.
-
-    >>> median(5)
-    share_above(5, 0.5)
-    """
-    found = _beside("median", float(rational(cut, "cut")), 0.5)
-    assert isinstance(found, Distribution)
-    return found
-
-
-def median_above(cut: float, share: float = 0.6) -> Hypothesis:
-    """At least this share of the records, more than half, lies above ``cut``, whatever the shape.
-
-    Args:
-        share: of the records above it, at least; more than 1/2.
-
-    >>> median_above(5, share=0.6)
-    share_above(cut=5, share>=0.6)
-    """
-    return as_hypothesis(_beside("median_above", float(rational(cut, "cut")), probability(share=share)))
-
-
-def median_below(cut: float, share: float = 0.6) -> Hypothesis:
-    """At least this share of the records, more than half, lies below ``cut``, whatever the shape.
-
-    Args:
-        share: of the records below it, at least; more than 1/2.
-
-    >>> median_below(5, share=0.6)
-    share_above(cut=5, share<=0.4)
-    """
-    return as_hypothesis(_beside("median_below", float(rational(cut, "cut")), probability(share=share)))
 
 
 def _beside(word: str, cut: float, share: float) -> Distribution | Hypothesis:

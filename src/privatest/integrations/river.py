@@ -87,7 +87,7 @@ class PrivateDrift(base.DriftDetector):
         return self._monitor
 
     @property
-    def alarm(self) -> pt.Alarm | None:
+    def alarm(self) -> pt.results.Alarm | None:
         """The alarm that raised ``drift_detected``, with its index and accuracy; None where nothing was raised."""
         return self._monitor.alarm
 

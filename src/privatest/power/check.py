@@ -19,8 +19,9 @@ from privatest.addresses import reading_facts
 from privatest.decision.design import design
 from privatest.decision.run import Design
 from privatest.engines.arrays import ArrayRecords
-from privatest.engines.records import Column, counting_score, folded_labels, guarded
-from privatest.engines.sources import TextRecords, fold, may_be_numbers, number_of, portions, text_codes
+from privatest.engines.csv import field_number
+from privatest.engines.records import Column, counting_score, fold, folded_labels, guarded
+from privatest.engines.sources import portions
 from privatest.errors import InvalidInput, shown
 from privatest.facts import Described, Fact, plain_value
 from privatest.numbers import Number, positive_integer
@@ -149,7 +150,8 @@ def check(
     """Count what a test of P against Q would make of the data: NOT PRIVATE, for the holder's eyes; written nowhere.
 
     Args:
-        data: whatever ``run`` takes, read as there (see :func:`privatest.read_as`); a table is read out in portions.
+        data: whatever ``run`` takes, read as there (see :func:`privatest.data.read_as`); a table is read out in
+            portions.
         null, alternative: as for :func:`privatest.design`; or, of any other question, what was designed for it alone:
             an estimate, a comparison of groups (each group, or all), a fit, a change point.
         column: which column holds the records.
@@ -221,26 +223,24 @@ class _OddCounts:
             for number, count in zip(*np.unique(numbers[~missing], return_counts=True), strict=True):
                 self._one(float(number), int(count), (), False)
             return
-        codes, distinct = text_codes(records)
-        codes = codes[odd]
+        coded = records.coded()
+        codes = coded.codes[odd]
         self._odd["missing"] += int((codes < 0).sum())
-        said = records.reading.missing if isinstance(records, TextRecords) else ()
-        loose = may_be_numbers(records)
         for place, count in zip(*np.unique(codes[codes >= 0], return_counts=True), strict=True):
-            self._one(distinct[place], int(count), said, loose)
+            self._one(coded.distinct[place], int(count), coded.reading.missing, coded.may_be_numbers)
 
     def _one(self, value: Any, count: int, said: tuple[str, ...], loose: bool) -> None:
         if _is_missing(value, said):
             self._odd["missing"] += count
             return
         text = _text(value)
-        number = is_number(value) or (loose and type(value) is str and not np.isnan(number_of(value, self._decimal)))
+        number = is_number(value) or (loose and type(value) is str and not np.isnan(field_number(value, self._decimal)))
         if self._labels is None and number:
             self._odd["outside"] += count
             return
         self._odd["unreadable" if self._labels is None else "unknown_labels"] += count
         if self._numeric and self._decimal == "." and type(value) is str and "," in value:
-            self._odd["decimal_comma"] += count * (not np.isnan(number_of(value, ",")))
+            self._odd["decimal_comma"] += count * (not np.isnan(field_number(value, ",")))
         if text in self._texts or len(self._texts) < MOST_DISTINCT:
             self._texts[text] += count
 

@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any
 
 from privatest import numbers
+from privatest.bounds.optimum import optimum_sample_size
 from privatest.decision.problem import KINDS, PRIVATE_KINDS, ChosenClamp, Goal, Method, Problem
 from privatest.decision.tuning import Tuner
-from privatest.errors import Infeasible
+from privatest.errors import Infeasible, InvalidInput
 from privatest.numbers import Number, root
 from privatest.progress_events import each
 
@@ -46,11 +47,25 @@ def sample_size(
         advantage: the goal: the least 1 - alpha - beta; 2/3 if no goal is named.
         alpha, beta: the goal, instead of an advantage: the largest type I error (saying "alternative" under P) and the
             largest type II error (saying "null" under Q).
-        test, clamp, threshold, neighbours, max_rows_per_unit, release: as for :func:`privatest.design`.
+        test: as for :func:`privatest.design`, or "optimum": the best of all private tests (finite domains only), which
+            takes none of the arguments that follow.
+        clamp, threshold, neighbours, max_rows_per_unit, release: as for :func:`privatest.design`.
 
     >>> sample_size([0.6, 0.4], [0.4, 0.6], epsilon=1)
     29
+    >>> sample_size([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=1, test="optimum")
+    12
     """
+    if isinstance(test, str) and test == "optimum":
+        settings = (clamp, threshold, neighbours, max_rows_per_unit, release)
+        if settings != (None, None, "replace", 1, "statistic"):
+            raise InvalidInput(
+                "test='optimum' is the best of all private tests and takes no clamp, threshold, neighbours, "
+                "max_rows_per_unit or release. Leave them out."
+            )
+        return optimum_sample_size(
+            null, alternative, epsilon=epsilon, privacy=privacy, advantage=advantage, alpha=alpha, beta=beta
+        )
     problem = Problem.of(
         null,
         alternative,

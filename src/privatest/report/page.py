@@ -110,7 +110,7 @@ def python(kind: str, question: dict[str, Any]) -> str:
         lines.append(f"{call}({', '.join([*laws, *settings])}).design")
     elif kind == "sequential":
         lines.append(f"run = {call}({', '.join([*laws, *settings, *running])})")
-        lines.append(f"run.update(pt.read_lines(open({source}, 'rb').read().splitlines()))")
+        lines.append(f"run.update(pt.data.read_lines(open({source}, 'rb').read().splitlines()))")
     elif kind == "test":
         lines.append(f"test = {call}({', '.join([*laws, *settings])})")
         lines.append(f"test.run({', '.join([source, *running])})")
@@ -143,7 +143,7 @@ def _read(kind: str, question: dict[str, Any], source: Any) -> str:
     if "missing" in said:
         said["missing"] = questions.separate(said["missing"])
     words = "".join(f", {name}={value!r}" for name, value in said.items())
-    return f"pt.read_as({source!r}{words})" if said else repr(source)
+    return f"pt.data.read_as({source!r}{words})" if said else repr(source)
 
 
 def _source(question: dict[str, Any]) -> Any:

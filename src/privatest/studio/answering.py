@@ -156,7 +156,7 @@ def look(privacy: str | None = None, **asked: Any) -> Json:
     if privacy is not None:
         if asked.get("epsilon") is not None:
             raise pt.errors.InvalidInput("epsilon and privacy were both given. Give one of them.")
-        asked["epsilon"] = float(pt.as_notion(privacy).equivalent)
+        asked["epsilon"] = float(pt.notions.parse(privacy).equivalent)
     if asked.get("epsilon") is None:
         raise pt.errors.InvalidInput("epsilon is missing. Give epsilon, or privacy in place of it.")
     split = pt.decompose(**arguments("/look", asked, questions.RULE))
@@ -201,7 +201,7 @@ def plan(**asked: Any) -> Json:
 
 def notions(**asked: Any) -> Json:
     """Records under a notion of privacy, and under those that it converts into."""
-    return pt.compare_notions(**arguments("/notions", asked, questions.RULE)).to_dict()
+    return pt.notions.compare(**arguments("/notions", asked, questions.RULE)).to_dict()
 
 
 @lru_cache(maxsize=256)
@@ -257,7 +257,7 @@ def estimate_size(at: float, width: float, **asked: Any) -> Json:
 
 
 @lru_cache(maxsize=32)
-def _estimate(asked: str) -> pt.EstimateDesign:
+def _estimate(asked: str) -> pt.results.EstimateDesign:
     """A designed estimate, remembered: it is asked about one value after the other."""
     return pt.design_estimate(**json.loads(asked))
 
@@ -313,7 +313,7 @@ def plain_number(value: Any) -> Any:
     return value
 
 
-def _densities(split: pt.Decomposition) -> dict[str, Any]:
+def _densities(split: pt.results.Decomposition) -> dict[str, Any]:
     """x, P(x), Q(x) and the log ratio L(x), at points that show both laws; null where a value is infinite."""
     pair: Any = split.pair
     if pair.kind == "labels":
@@ -385,7 +385,7 @@ def _finite(values: numbers.Floats) -> list[float | None]:
     return [float(f"{value:.6g}") if math.isfinite(value) else None for value in values.tolist()]
 
 
-def statistic_law(test: pt.PrivateTest) -> dict[str, Any]:
+def statistic_law(test: pt.results.PrivateTest) -> dict[str, Any]:
     """Bars: their edges and centres in nats, and the probability density of the statistic there under P and under Q.
 
     The test decides "alternative" at the first ``decided`` bars. A two-sided one also does so from the bar ``upper`` on

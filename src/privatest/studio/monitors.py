@@ -44,7 +44,7 @@ class _Followed:
         """Hand on records; none after an alarm."""
         with self.lock:
             if self.monitor.raised is None and not self.stop.is_set():
-                alarm = self.monitor.update_many(pt.read_lines(lines))
+                alarm = self.monitor.update_many(pt.data.read_lines(lines))
                 if alarm is not None:
                     self.alarms.append(alarm.to_dict())
 

@@ -263,7 +263,7 @@ def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
                 "designed for the number that you expect. Give n."
             )
         rows = {"max_rows_per_unit": rules["max_rows_per_unit"]} if "max_rows_per_unit" in rules else {}
-        rules["n"] = pt.count_records(path, **where, **rows)
+        rules["n"] = pt.data.count_records(path, **where, **rows)
     test = pt.design(**rules)
     test.check_tells()
     return test.run(path, **where, ledger=ledger, **arguments("/run/test", asked, questions.RUN, questions.PAYER))
@@ -347,7 +347,7 @@ def _about(folder: str | None, ledger: str | None) -> Json:
 def _columns(asked: Json, path: str) -> Json:
     """The names of a file's columns, and nothing else of it."""
     try:
-        return {"columns": [name for name in pt.column_names(Path(path)) if name.isprintable()]}
+        return {"columns": [name for name in pt.data.column_names(Path(path)) if name.isprintable()]}
     except errors.PrivatestError as error:
         error.args = (_renamed(str(error), {path: asked["source"]["path"] or "the upload"}), *error.args[1:])
         raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sqlite3
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from decimal import Decimal
@@ -22,11 +21,11 @@ import pytest
 import privatest as pt
 from privatest import engines
 from privatest.engines import open_source
+from privatest.engines.databases import SqlRecords
 from privatest.engines.records import counting_score
-from privatest.engines.sql import IbisLanguage, SqlRecords
-from privatest.errors import InvalidData, InvalidInput, MissingExtra
-from privatest.scores import BoundedCells, Cells, LabelCells, Score
-from tests.engines.catalogue import NUMERIC, SCORES, STRANGE, first_rows
+from privatest.errors import InvalidData
+from privatest.scores import LabelCells, Score
+from tests.engines.catalogue import SCORES, first_rows
 from tests.engines.extremes import EXTREMES, doubles, scores
 from tests.engines.warehouses import WAREHOUSES, new_table, postgres
 
@@ -52,54 +51,6 @@ def test_every_double_gets_the_score_it_has_in_memory(database: str, name: str, 
             assert records.total(score) == sum(expected(score, numbers))
     index = cells.index(np.array([math.nan if x is None else x for x in numbers]))
     assert records.histogram(cells) == np.bincount(index, minlength=cells.count + 1).tolist()
-
-
-def test_databases_refuse_cells_they_cannot_compute(tmp_path: Path) -> None:
-    records = open_source(WAREHOUSES["DuckDB"]({"x": [0.0]}, tmp_path))
-    for cells in (BoundedCells(0.0, 1e300, 3), BoundedCells(1e30, 1e-30, 3)):
-        with pytest.raises(InvalidInput, match="Read the records into memory"):
-            records.total(scores(cells)[0])
-
-
-class Odd(Cells):
-    kind = "unheard of"
-    count = 1
-
-    def index(self, numbers: Any) -> Any:
-        return np.zeros(len(numbers), dtype=np.intp)
-
-    def to_dict(self) -> dict[str, Any]:
-        raise NotImplementedError
-
-
-def test_unknown_cells_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="unheard of"):
-        open_source(WAREHOUSES["DuckDB"]({"x": [0.0]}, tmp_path)).total(scores(Odd())[0])
-
-
-@pytest.mark.parametrize("name", NUMERIC)
-def test_a_text_does_where_there_are_no_arrays(name: str, tmp_path: Path) -> None:
-    """As for the databases that Ibis speaks to but that have no arrays."""
-    case = SCORES[name]
-    numbers = [*case.numbers, *STRANGE, None, *np.random.default_rng(1).normal(0, 3, 50).tolist()]
-    source = WAREHOUSES["DuckDB"]({"x": numbers, "when": list(range(len(numbers)))}, tmp_path)
-    records = open_source(source, column="x", order="when")
-    assert isinstance(records, SqlRecords)
-    plain = SqlRecords(records.rows, records.runner, IbisLanguage(ibis, "unknown"), None, "when")
-    assert plain.series(case.score).tolist() == expected(case.score, numbers)
-    assert plain.total(case.score) == sum(expected(case.score, numbers))
-
-
-@pytest.mark.parametrize("name", NUMERIC)
-def test_nan_in_a_file_whose_numbers_are_finite(name: str, tmp_path: Path) -> None:
-    """NaN is in no minimum and maximum that a Parquet file states, and DuckDB believes those."""
-    score = SCORES[name].score
-    for numbers in ([0.5, math.nan, 1.0], [math.nan, 2.0], [-3.0, math.nan], [math.nan], [None, math.nan, 0.0]):
-        columns = {"x": numbers, "when": list(range(len(numbers)))}
-        for database in ("DuckDB", "DuckDB file", "PostgreSQL"):
-            records = open_source(WAREHOUSES[database](columns, tmp_path), column="x", order="when")
-            assert records.series(score).tolist() == expected(score, numbers)
-            assert records.total(score) == sum(expected(score, numbers))
 
 
 @pytest.mark.parametrize("database", SQL)
@@ -174,13 +125,6 @@ def test_texts_are_compared_by_code_points_whatever_the_collation() -> None:
     address = new_table("x text COLLATE ignoring, who text COLLATE ignoring", *((text, text) for text in TEXTS))
     assert engines.total(LABELS, address, column="x") == by_label(TEXTS)
     assert open_source(address, column="x", unit="who").count() == len(known)
-
-
-def test_enumerations_are_text() -> None:
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE t (x ENUM('a', 'b', 'zz'))")
-    connection.execute("INSERT INTO t VALUES ('a'), ('zz'), (NULL)")
-    assert engines.total(LABELS, connection.table("t")) == by_label(["a", "zz", None])
 
 
 ORDERS: dict[str, tuple[str, str, list[Any]]] = {
@@ -288,18 +232,6 @@ def test_addresses(tmp_path: Path) -> None:
     assert engines.total(LINE, f"{schema}::{name}.few") == sum(expected(LINE, [0.25]))
 
 
-def test_missing_extras_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    relation = WAREHOUSES["DuckDB"]({"x": [0.0]}, tmp_path)
-    with monkeypatch.context() as without:
-        without.setitem(sys.modules, "psycopg", None)
-        with pytest.raises(MissingExtra, match=r'pip install "ibis-framework\[postgres\]>=[\d.]+"$'):
-            open_source("postgresql://me@127.0.0.1:9/claims::t")
-    monkeypatch.setitem(sys.modules, "ibis", None)
-    for source in (relation, "duckdb:///claims.db::t"):
-        with pytest.raises(MissingExtra, match=r'pip install "duckdb>=[\d.]+" "ibis-framework\[duckdb\]>='):
-            open_source(source)
-
-
 def test_any_other_database_of_ibis(tmp_path: Path) -> None:
     """SQLite: no NaN, no arrays, no types to speak of."""
     numbers = [*np.random.default_rng(2).normal(0, 2, 60).tolist(), 1e300, -1e300, 5e-324, None]
@@ -356,27 +288,6 @@ def through_ibis(url: str) -> Iterator[Any]:
         connection.disconnect()
 
 
-@pytest.mark.parametrize("locale", ["da-DK", "en-u-kn-true", "und-u-ks-level1"])
-def test_texts_sort_by_code_points_whatever_the_locale_of_the_database(locale: str) -> None:
-    url = postgres().new_database(f"LOCALE_PROVIDER icu ICU_LOCALE '{locale}' ENCODING 'UTF8' LOCALE 'C'")
-    texts = ["aa", "z", "\u00e5", "10", "9", "B", "b", "a", "\u00e4", "A", "0\\"]
-    values = ", ".join(f"('{text}', {place / 11})" for place, text in enumerate(texts))
-    postgres().execute(f"CREATE TABLE t (day text, x double precision); INSERT INTO t VALUES {values}", url)
-    in_order = sorted(range(len(texts)), key=texts.__getitem__)
-    found = open_source(f"{url}::t", column="x", order="day").series(LINE).tolist()
-    assert found == expected(LINE, [place / 11 for place in in_order])
-    assert open_source(f"{url}::t", column="x", unit="day").count() == len(texts)
-
-
-def test_blanks_that_pad_are_no_part_of_a_text() -> None:
-    """Of char(n), that is; those of other types are."""
-    rows = [("a", "a", 0.1), ("b ", "b ", 0.2), ("", "", 0.3), (None, None, 0.4), (" a", " a", 0.5)]
-    address = new_table("x char(3), v varchar(3), n double precision", *rows)
-    assert engines.total(LABELS, address, column="x") == by_label(["a", "b", "", None, " a"])
-    assert engines.total(LABELS, address, column="v") == by_label(["a", "b ", "", None, " a"])
-    assert open_source(address, column="n", unit="x").count() == 4
-
-
 def test_nan_is_nobody_and_no_time_in_every_type() -> None:
     rows = [
         ("NaN", "NaN", 0.1),
@@ -393,16 +304,6 @@ def test_nan_is_nobody_and_no_time_in_every_type() -> None:
         assert found == [s[4], s[1], s[2], *sorted((s[0], s[3]))]
 
 
-def test_extreme_dates_are_ordinary_places() -> None:
-    days = ["infinity", "-infinity", "4713-01-01 BC", "294276-12-31 23:59:59", "2024-10-27 02:30", "0001-01-01"]
-    numbers = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
-    in_order = expected(LINE, [numbers[place] for place in (1, 2, 5, 4, 3, 0)])
-    for kind in ("timestamp", "timestamptz", "date"):
-        address = new_table(f"x double precision, day {kind}", *zip(numbers, days, strict=True))
-        assert open_source(address, column="x", order="day").block_totals(LINE, 1) == in_order
-        assert open_source(address, column="x", unit="day").count() == 6
-
-
 STRUCTURE = """
 CREATE DOMAIN share AS numeric(5, 2) CHECK (value < 100); CREATE DOMAIN part AS share;
 CREATE TYPE mood AS ENUM ('zz', 'b', 'a'); CREATE DOMAIN temper AS mood;
@@ -412,23 +313,6 @@ INSERT INTO "a.b" VALUES (2.5, 'b', NULL, 2, 3, 4, '5', '(1,2)', NULL);
 CREATE MATERIALIZED VIEW kept AS SELECT * FROM "a.b";
 CREATE SCHEMA "s.t"; CREATE VIEW "s.t"."u.v" AS SELECT * FROM "a.b";
 """
-
-
-def test_what_postgresql_calls_a_table_a_number_or_a_text() -> None:
-    url = postgres().new_database("")
-    postgres().execute(STRUCTURE, url)
-    for name in ("a.b", "public.a.b", "kept", "s.t.u.v"):
-        address = f"{url}::{name}"
-        assert engines.total(LINE, address, column="x", unit="m", order="t") == sum(expected(LINE, [0.25, 2.5]))
-        assert engines.total(LINE, address, column="c.d") == sum(expected(LINE, [1, 2]))
-        assert engines.total(LABELS, address, column="m") == by_label(["a", "b"])
-        assert engines.total(LABELS, address, column="t") == by_label(["zz", None])
-        assert open_source(address, column="x", order="m").series(LINE).tolist() == expected(LINE, [0.25, 2.5])
-    postgres().execute('CREATE SCHEMA a; CREATE TABLE a.b (x int); CREATE TABLE a."c.d" (x int)', url)
-    with pytest.raises(InvalidData, match=r"2 tables in .* can be meant by 'a.b'"):
-        open_source(f"{url}::a.b")
-    with pytest.raises(InvalidData, match=r"No table 'a.c.e' in .* Did you mean 'a.c.d'\?"):
-        open_source(f"{url}::a.c.e")
 
 
 def test_what_the_type_can_refuse_is_refused_before_the_charge(tmp_path: Path) -> None:
@@ -506,26 +390,13 @@ def test_a_run_sees_one_state_of_the_table(database: str, neighbours: str, monke
     test = pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=3, neighbours=neighbours)
     monkeypatch.setattr(type(test.noise), "draw", lambda _self, _source: Fraction(0))
     source, insert = growing(database)
-    check = pt.PrivateTest.check
+    check = pt.results.PrivateTest.check
     with monkeypatch.context() as meanwhile:  # rows come in between the check and the sum
-        meanwhile.setattr(pt.PrivateTest, "check", lambda self, records: (check(self, records), insert()))
+        meanwhile.setattr(pt.results.PrivateTest, "check", lambda self, records: (check(self, records), insert()))
         found = test.run(source, column="x").statistic
     three = test.run([0.1, 0.2, 0.3]).statistic
     six = test.run([0.1, 0.2, 0.3] * 2).statistic if neighbours == "add-remove" else None
     assert found in (three, six)
-
-
-def test_hugeint_is_the_nearest_double() -> None:
-    rng = np.random.default_rng(3)
-    whole = [int(rng.integers(2**62)) << 64 | int(rng.integers(2**62)) for _ in range(200)]
-    numbers = [*whole, *(-x for x in whole), 2**53 + 1, 0, 1, -1, 2**64 + 2**11 + 1]
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE t (x HUGEINT, place INTEGER)")
-    connection.executemany("INSERT INTO t VALUES (?, ?)", [[x, place] for place, x in enumerate(numbers)])
-    records = open_source(connection.table("t"), column="x", order="place")
-    assert isinstance(records, SqlRecords)
-    query = records.rows.select(x=records.language.double(records.rows.r), o=records.rows.o).order_by("o")
-    assert records.runner.whole(query)["x"].to_pylist() == [float(x) for x in numbers]
 
 
 def test_labels_with_nul_and_other_characters_that_parsers_mind() -> None:

@@ -1,0 +1,68 @@
+"""What questions return: designs, releases, plans and comparisons; and the functions that combine results.
+
+>>> import privatest as pt
+>>> test = pt.design("bernoulli(0.6)", "bernoulli(0.4)", epsilon=1, n=100)
+>>> isinstance(test, pt.results.PrivateTest)
+True
+>>> pt.results.PrivateTest.from_json(test.to_json()) == test
+True
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privatest.lazy import homes, loader
+
+if TYPE_CHECKING:
+    from privatest.bounds import HistogramTest as HistogramTest
+    from privatest.bounds import Optimum as Optimum
+    from privatest.changepoint import Alarm as Alarm
+    from privatest.changepoint import ChangePlan as ChangePlan
+    from privatest.changepoint import ChangePoint as ChangePoint
+    from privatest.changepoint import ChangePoints as ChangePoints
+    from privatest.changepoint import ChangesPlan as ChangesPlan
+    from privatest.decision import PrivateTest as PrivateTest
+    from privatest.decision import Release as Release
+    from privatest.estimates import EstimateDesign as EstimateDesign
+    from privatest.estimates import EstimateRelease as EstimateRelease
+    from privatest.estimates import GroupsDesign as GroupsDesign
+    from privatest.estimates import GroupsRelease as GroupsRelease
+    from privatest.estimates import compare_noised as compare_noised
+    from privatest.fit import FitRelease as FitRelease
+    from privatest.fit import FitTest as FitTest
+    from privatest.power import Comparison as Comparison
+    from privatest.power import NotionComparison as NotionComparison
+    from privatest.power import Plan as Plan
+    from privatest.power import PowerCurve as PowerCurve
+    from privatest.privacy.adaptive import AdaptiveLevel as AdaptiveLevel
+    from privatest.privacy.verification import Verification as Verification
+    from privatest.streams import SequentialPlan as SequentialPlan
+    from privatest.streams import Verdict as Verdict
+    from privatest.streams import combine_evalues as combine_evalues
+    from privatest.streams import evalue_discoveries as evalue_discoveries
+    from privatest.theory import Decomposition as Decomposition
+    from privatest.theory import SampleComplexity as SampleComplexity
+
+_HOMES = homes(
+    {
+        "bounds": "HistogramTest Optimum",
+        "changepoint": "Alarm ChangePlan ChangePoint ChangePoints ChangesPlan",
+        "decision": "PrivateTest Release",
+        "estimates": "EstimateDesign EstimateRelease GroupsDesign GroupsRelease compare_noised",
+        "fit": "FitRelease FitTest",
+        "power": "Comparison NotionComparison Plan PowerCurve",
+        "privacy.adaptive": "AdaptiveLevel",
+        "privacy.verification": "Verification",
+        "streams": "SequentialPlan Verdict combine_evalues evalue_discoveries",
+        "theory": "Decomposition SampleComplexity",
+    }
+)
+
+__all__ = sorted(_HOMES)
+
+__getattr__ = loader(__name__, _HOMES)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
