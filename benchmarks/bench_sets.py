@@ -181,7 +181,7 @@ TEN = [
     ("normal(mean<=0, sd in [1, 2])", "normal(mean>=1, sd in [1, 2])", None),
     ("normal(mean in [-0.5, 0.2], sd in [0.5, 2])", "normal(mean in [1, 3], sd in [0.3, 1])", None),
     ("gamma(shape in [2, 3], scale in [1, 1.2])", "gamma(shape in [2, 3], scale in [2, 2.4])", None),
-    ("student_t(5, loc<=0)", "student_t(5, loc>=0.7)", None),
+    ("student_t(5, loc<=0)", "student_t(5, loc>=0.7)", ("student_t(5, 0)", "student_t(5, 0.7)")),
 ]
 
 

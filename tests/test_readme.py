@@ -13,11 +13,9 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-import pytest
-
 import privatest as pt
 from examples import make_data
-from privatest import questions
+from privatest import options
 from tests.fresh import commands
 from tests.ready import command_line
 
@@ -63,20 +61,9 @@ def test_the_commands_run_as_written(root: Path, tmp_path: Path, show: Callable[
         assert (ledger.left("clinic"), len(ledger.history("clinic"))) == (0, 5)
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("```sh\nmake run     # the main job\n```\n\n```sh\na b \\\n    c\n```\n", ["make run", "a b c"]),
-        ("```text\nno command\n```\n", []),
-    ],
-)
-def test_commands_are_found(text: str, found: list[str]) -> None:
-    assert commands(text) == found
-
-
 def test_the_table_of_questions_names_what_there_is(root: Path) -> None:
     """In the README and in the document: every public call and command of the table, and no question without one."""
-    commands_asked = {name for name in questions.QUESTIONS if "/" not in name and name != "check"} | {"ledger"}
+    commands_asked = {name for name in options.QUESTIONS if "/" not in name and name != "check"} | {"ledger"}
     for name in ("README.md", "docs/questions.md"):
         lines = (root / name).read_text(encoding="utf-8").splitlines()
         rows = [line.strip("| ").split(" | ") for line in lines if re.match(r"\|.*\| .*`pt\.", line)]

@@ -22,6 +22,8 @@ from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.numbers import Floats, Integers, suggestion
 
 MOST_ENTRIES = 1 << 24
+LARGEST = 10**100
+"""The largest rational of a document."""
 _WHOLE = 2**63
 _FRACTION = re.compile(r"-?[0-9]{1,2000}(/[0-9]{1,2000})?")
 """A fraction; its digits are limited, so that no document makes an integer of unbounded size."""
@@ -113,10 +115,13 @@ def numbers_from_json(values: Any) -> npt.NDArray[np.float64]:
 
 
 def fraction_from_json(text: Any) -> Fraction:
-    """Return a rational written as "p" or "p/q"."""
+    """Return a rational written as "p" or "p/q", of at most 1e100 in size: what is computed from it fits a double."""
     try:
         if isinstance(text, str) and _FRACTION.fullmatch(text):
-            return Fraction(text)
+            value = Fraction(text)
+            if abs(value) <= LARGEST:
+                return value
+            raise InvalidDocument("A rational must lie between -1e100 and 1e100.")
     except ZeroDivisionError:
         pass
     raise InvalidDocument('A rational must be written as "p" or "p/q".')
@@ -146,6 +151,21 @@ def check_format(document: Any, expected: str, kind: str) -> None:
     if family and version.isdecimal() and family == expected.rpartition("/")[0]:
         remedy = " Read it with the version of privatest that wrote it, or design it again."
     raise InvalidDocument(f"Not a {kind} this version can read: format {shown(found)}, expected {expected!r}.{remedy}")
+
+
+def check_known(document: Any, written: Any, what: str) -> None:
+    """Raise InvalidDocument for a field of a document that is not in ``written``, what was read from it.
+
+    A field that nobody reads, misspelled or of another version, would be taken for one that holds.
+    """
+    if isinstance(document, dict) and isinstance(written, dict):
+        for name, value in document.items():
+            if name not in written:
+                raise InvalidDocument(f"Unknown field {shown(name)} in {what}: remove it.")
+            check_known(value, written[name], what)
+    elif isinstance(document, list) and isinstance(written, list):
+        for value, same in zip(document, written, strict=False):
+            check_known(value, same, what)
 
 
 @contextlib.contextmanager

@@ -488,7 +488,8 @@ class TestAddresses:
         ours, theirs = (pt.detect_change(data, P, Q, rng=np.random.default_rng(7), **asked) for data in (frame, table))
         assert (theirs.index, theirs.accuracy) == (ours.index, ours.accuracy)
         several, also = (
-            pt.detect_changes(data, P, Q, rng=np.random.default_rng(8), **asked) for data in (frame, table)
+            pt.detect_change(data, P, Q, rng=np.random.default_rng(8), **asked, changes="several")
+            for data in (frame, table)
         )
         assert also.indices == several.indices
         # Rows of a person beyond k count as nothing: with more of them the series is another.

@@ -527,33 +527,3 @@ def test_groups_of_a_column_and_of_two_files(run: Run) -> None:
     assert run(*files, "--column", "bought", "--alternative", "greater", *paid, "--json").document["replayed"] is True
     away = run(*files, "--column", "spent", "--above", "100", "--exit-code", "--json")
     assert (away.code, away.document["decision"]) == (0, "null")
-
-
-@pytest.mark.usefixtures("visits")
-def test_groups_in_files_that_the_grant_does_not_name_are_refused(run: Run, visits: Path) -> None:
-    (visits / "other.csv").write_text("bought\n" + "1\n" * 20)
-    for files in (("old.csv", "other.csv"), ("other.csv", "new.csv"), ("old.csv", "-")):
-        words = ("groups", *files, *(() if "-" in files else ("--column", "bought")), "--epsilon", "1")
-        found = run(*words, *CHARGED, "--request", "r", stdin=b"1\n0\n" * 9)
-        assert (found.code, found.refused) == (2, True), found
-    with Ledger(visits / "ledger.db") as ledger:
-        assert ledger.spent("visits") == 0
-        ledger.grant("loose", epsilon=100)
-    # Another data set's budget does not pay for files that belong to this one, however they come.
-    for files in (("old.csv", "new.csv"), ("other.csv", "new.csv"), ("old.csv", "other.csv")):
-        words = ("groups", *files, "--column", "bought", "--epsilon", "1", "--ledger", "ledger.db", "--request", "r")
-        assert run(*words, "--dataset", "loose").refused, files
-    assert run(
-        "groups",
-        "-",
-        "new.csv",
-        "--epsilon",
-        "1",
-        "--ledger",
-        "ledger.db",
-        "--request",
-        "r",
-        "--dataset",
-        "loose",
-        stdin=b"1\n0\n" * 9,
-    ).refused

@@ -5,15 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import pytest
 
 import privatest as pt
 from privatest.bounds.optimum import HistogramTest, Optimum
-from privatest.errors import InvalidInput
 
 CASES = [
     (pair, epsilon, n)
@@ -66,17 +63,6 @@ def test_every_optimum_is_private_on_every_data_set(show) -> None:  # type: igno
         worst = max(worst, exhaustive_log_ratio(test, len(p)) / epsilon)
     show(f"{len(CASES)} linear programs after repair: largest log-ratio {worst:.12f} epsilon")
     assert 0.999 < worst <= 1 + 1e-12
-
-
-def test_the_check_fails_for_an_optimum_that_is_not_repaired() -> None:
-    test = pt.optimum([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], epsilon=0.7, n=3).test
-    broken = test.numerators.copy()
-    broken[int(np.argmax(broken))] = int(broken.max() * 1.02)
-    with pytest.raises(InvalidInput, match="privacy loss"):
-        replace(test, numerators=broken)
-    unchecked = object.__new__(HistogramTest)
-    unchecked.__dict__.update({**test.__dict__, "numerators": broken})
-    assert exhaustive_log_ratio(unchecked, 3) > 0.7 * (1 + 1e-6)
 
 
 def test_no_private_test_of_ours_beats_the_optimum_or_the_bound() -> None:

@@ -20,7 +20,6 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.engines.records import SourceRecords
 from privatest.errors import InvalidData
 from privatest.estimates.location import Location
 from privatest.hypotheses import make_pair
@@ -138,9 +137,3 @@ def test_the_second_of_two_steps_sees_the_records_of_the_first(
     monkeypatch.setattr(Location, "chosen", meanwhile)
     with pytest.raises(InvalidData, match=r"changed while they were read|cannot be read as"):
         design.run(file.path, column="x")
-
-
-def test_the_check_would_find_a_sum_of_other_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SourceRecords, "_agree", lambda *_: None)
-    with pytest.raises(AssertionError):
-        test_a_second_reading_is_refused_or_says_what_the_first_one_saw("CSV", "plain", tmp_path)

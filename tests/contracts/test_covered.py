@@ -21,16 +21,12 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.changepoint import changes_plan, detectors
-from privatest.changepoint.block_tests import Voter
-from privatest.changepoint.blocks import BlockDetector
 from privatest.decision.run import Design
-from privatest.errors import InvalidInput
-from privatest.privacy import Pure
+from privatest.errors import InvalidDocument, InvalidInput
 from privatest.privacy.chain import ONE
 from privatest.privacy.notions import notion_from_json, per_row
-from privatest.streams import SequentialPlan, sequential_plan, watch
-from privatest.streams.stream import SumBlocks
+from privatest.scores import Score
+from privatest.streams import SequentialPlan
 from privatest.streams.watch import Watch
 from tests.contracts.noise_laws import excess, losses, spent
 
@@ -60,7 +56,7 @@ MADE: dict[str, Callable[..., Any]] = {
     "paper": lambda **w: pt.design_change(*COINS, method="paper", **w),
     "given": lambda **w: pt.design_change(test=given(**w), **w),
     "unknown": lambda **w: pt.design_change([0.8, 0.2], distance=0.5, **w),
-    "changes": lambda **w: pt.design_changes(*COINS, n=400, **w),
+    "changes": lambda **w: pt.design_change(*COINS, n=400, **w, changes="several"),
     "monitor": lambda **w: pt.Monitor(*COINS, **w)._design,
     "monitor of fit": lambda **w: pt.Monitor([0.8, 0.2], distance=0.5, **w)._design,
     "monitor of a given test": lambda **w: pt.Monitor(test=given(**w), **w)._design,
@@ -260,9 +256,7 @@ def parts_of(one: Any, document: dict[str, Any], notion: Any) -> list[tuple[floa
         if blocks["kind"] == "bits":
             return [bit_cost(document, blocks["test"], notion)]
         return [spent(notion, blocks["noise"], reach(document, blocks["score"]))]
-    if isinstance(one, pt.results.ChangesPlan):  # whose noise is made anew
-        return [spent(notion, one._blocks.design.noise.to_dict(), reach(document, document["score"]))]
-    return change_costs(one, document, notion)
+    return change_costs(document, document["detector"], notion)
 
 
 def bit_cost(document: dict[str, Any], part: dict[str, Any], notion: Any) -> tuple[float, ...]:
@@ -271,21 +265,19 @@ def bit_cost(document: dict[str, Any], part: dict[str, Any], notion: Any) -> tup
     return spent(notion, part["noise"], rows(document) * move)
 
 
-def change_costs(one: Any, document: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
-    """Of blocks, their noise, which is made anew; of candidates, the range of their log-odds."""
-    parts = document["detection"]["parts"]
-    found = []
-    detector: Any = one._design.detector
-    if isinstance(detector, detectors.BitDetector):
-        (part,) = parts
-        return [bit_cost(document, part, notion)]
-    each_one = (detector.direct, detector.blocks) if hasattr(detector, "direct") else (detector,)
-    for each, score in zip(each_one, parts, strict=False):
-        if isinstance(each, BlockDetector):
-            found.append(spent(notion, each.design.noise.to_dict(), reach(document, score)))
-        else:
-            found.append(odds_cost(notion, float(each.design.rate) * reach(document, score)))
-    return found
+def change_costs(document: dict[str, Any], detector: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
+    """Of blocks, their noise or their bits; of candidates, the range of their log-odds."""
+    if detector["kind"] == "bits":
+        return [bit_cost(document, detector["voter"], notion)]
+    if detector["kind"] == "blocks":
+        return [spent(notion, detector["noise"], reach(document, detector["score"]))]
+    if detector["kind"] == "direct":
+        score = Score.from_dict(detector["score"])
+        return [
+            odds_cost(notion, float(Fraction(detector["epsilon"])) / score.width * reach(document, detector["score"]))
+        ]
+    parts = [detector[name] for name in ("blocks", "direct") if name in detector]
+    return [cost for part in parts for cost in change_costs(document, {"kind": "blocks", **part}, notion)]
 
 
 def odds_cost(notion: Any, moved: float) -> tuple[float, ...]:
@@ -377,52 +369,87 @@ def test_a_changed_document_is_refused_or_covered(name: str) -> None:
     assert read > 5
 
 
-def nothing(*_: Any, **__: Any) -> None:
-    """In the place of a check."""
+def objects(part: Any) -> Iterator[dict[str, Any]]:
+    """Every object of a document with named fields, at any depth."""
+    if isinstance(part, dict):
+        yield part
+        part = [inner for name, inner in part.items() if name != "compared"]
+    for inner in part if isinstance(part, list) else ():
+        yield from objects(inner)
 
 
-def unchecked(patch: pytest.MonkeyPatch, kind: str) -> None:
-    """Take away what compares the noise with what is declared, in one class."""
-    if kind in ("Watch", "SequentialPlan"):
-        patch.setattr(SumBlocks, "__post_init__", nothing)
-        patch.setattr(watch if kind == "Watch" else sequential_plan, "check_met", nothing)
-    elif kind in ("ChangePlan", "ChangesPlan"):
-        module = detectors if kind == "ChangePlan" else changes_plan
-        patch.setattr(module, "row_from_json", lambda text, _: notion_from_json(text))
-    elif kind == "Voter":
-        patch.setattr(pt.results.PrivateTest, "__post_init__", nothing)
-        patch.setattr(Voter, "notion", Pure(Fraction(1, 10**9)))
-    else:
-        patch.setattr(getattr(pt, kind), "__post_init__", nothing)
+ONE_OF_EACH = ["test", "fit", "estimate", "groups", "blocks", "direct", "paper", "given", "unknown", "changes"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        ("PrivateTest", "test, gdp(1)"),
-        ("PrivateTest", "add-remove test, pure(1)"),
-        ("PrivateTest", "decision, gdp(1)"),
-        ("FitTest", "fit of two rows, gdp(1)"),
-        ("GroupsDesign", "groups, pure(1)"),
-        ("EstimateDesign", "estimate, pure(1)"),
-        ("EstimateDesign", "add-remove estimate, gdp(1)"),
-        ("EstimateDesign", "estimate of those present, pure(1)"),
-        ("GroupsDesign", "groups of those present, gdp(1)"),
-        ("EstimateDesign", "two steps, zcdp"),
-        ("HistogramTest", "optimum, tv"),
-        ("Watch", "monitor of two rows, approx(1, 0.01)"),
-        ("SequentialPlan", "sequential of two rows, zcdp(0.5)"),
-        ("ChangePlan", "blocks, gdp(1)"),
-        ("ChangePlan", "direct, gdp(1)"),
-        ("ChangesPlan", "changes, gdp(1)"),
-        ("Voter", "paper, pure(1)"),
-        ("Voter", "given of two rows, gdp(1)"),
-    ],
-)
-def test_without_its_check_a_class_is_found(kind: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made(name)
-    unchecked(monkeypatch, kind)
-    assert uncovered(name)[2]
+@pytest.mark.parametrize("name", [f"{name}, pure(1)" for name in ONE_OF_EACH] + ["two steps", "optimum"])
+def test_a_field_that_nobody_reads_is_refused(name: str) -> None:
+    """A misspelled field, or one of another version, would be taken for one that holds."""
+    original = made(name)
+    text = json.dumps(original.to_dict())
+    for place in range(len(list(objects(json.loads(text))))):
+        document = json.loads(text)
+        list(objects(document))[place]["epsilom"] = 1
+        with pytest.raises(InvalidDocument):
+            type(original).from_dict(document)
+
+
+@pytest.mark.parametrize("field", ["cutoff", "score.step", "score.origin", "coin.cutoff", "shift"])
+def test_numbers_beyond_all_doubles_are_refused_before_there_are_data(field: str) -> None:
+    """A release could not be written with them: it would be charged, and never be there."""
+    document = json.loads(json.dumps(made("test, pure(1)").to_dict()))
+    place = document
+    for name in field.split(".")[:-1]:
+        place = place.setdefault(name, {"share": "1/2"})
+    name = field.split(".")[-1]
+    place[name] = 10**30 if name == "shift" else f"1{'0' * 400}"
+    with pytest.raises(InvalidDocument, match=r"1e100|64 bits"):
+        pt.results.PrivateTest.from_dict(document)
+
+
+def with_chains(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The document with each of its noises replaced by one that hides a decision at a cutoff, and no more."""
+    for place, part in enumerate(objects(document)):
+        if {"mu", "points", "scale", "epsilon"} & part.keys() and "kind" in part:
+            found = copy.deepcopy(document)
+            part = list(objects(found))[place]
+            width = part.get("width", 1)
+            part.clear()
+            part |= {"kind": "chain", "notion": "zcdp(0.001)", "width": width, "start": "1/2", "flipped": False}
+            yield found
+
+
+@pytest.mark.parametrize("name", ["fit", "estimate", "groups", "monitor", "sequential", "add-remove estimate"])
+def test_noise_that_hides_a_decision_alone_releases_no_number(name: str) -> None:
+    original = MADE[name](privacy="zcdp(0.5)")
+    documents = list(with_chains(json.loads(json.dumps(original.to_dict()))))
+    assert documents
+    for document in documents:
+        with pytest.raises(InvalidInput):
+            type(original).from_dict(document)
+
+
+def test_a_decision_between_two_cutoffs_needs_noise_that_hides_the_total() -> None:
+    """A chain hides what is decided at one cutoff. Its single values tell totals of neighbours apart."""
+    half = [0.5, 0.5]
+
+    def narrow(test: pt.results.PrivateTest, **ends: str) -> dict[str, Any]:
+        """The document of a test whose records score 0 or 1, with a chain for noise."""
+        document = json.loads(json.dumps(test.to_dict()))
+        score = document["score"]
+        score["table"] = [[int(value > 0), times] for value, times in score["table"]]
+        score |= {"support": [0, 1], "null_law": half, "alternative_law": half}
+        score |= {key: [half for _ in laws] for key, laws in score.items() if key.endswith("_laws")}
+        chain = {"kind": "chain", "notion": "zcdp(0.5)", "width": 1, "start": "1/2", "flipped": False}
+        return {**document, "noise": chain, **ends}
+
+    one = pt.results.PrivateTest.from_dict(narrow(pt.design(*COINS, privacy="zcdp(0.5)", n=20), cutoff="8"))
+    assert one.released == "decision"
+    two = pt.design("normal(0, 1)", "any_of(normal(-1, 1), normal(1, 1))", privacy="zcdp(0.5)", n=20)
+    with pytest.raises(InvalidDocument, match="between two cutoffs"):
+        pt.results.PrivateTest.from_dict(narrow(two, cutoff="8", upper="9"))
+    chances = [float(Fraction(height, ONE)) for height in one.noise.heights]  # type: ignore[attr-defined]
+    alone = [high - low for low, high in itertools.pairwise(chances)]  # of each total, that this one value was drawn
+    assert max(p / q for p, q in itertools.pairwise(alone) if q > 0) > 100
 
 
 def test_every_class_that_is_read_is_looked_at() -> None:

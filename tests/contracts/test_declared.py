@@ -19,7 +19,6 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.engines import records as protocol
 from privatest.errors import InvalidData
 from tests.engines.warehouses import SPARK, WAREHOUSES
 
@@ -141,11 +140,3 @@ def test_nested_columns_and_dates_are_refused_by_name(name: str, paying: dict[st
         assert paying["ledger"].left("d") == 1
         for file in tmp_path.glob("a.*"):
             file.unlink()
-
-
-def test_without_the_comparison_the_contract_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """One place decides: without it every source takes text for records that make no sense."""
-    monkeypatch.setattr(protocol, "_some_value_fits", lambda _content, _cells: True)
-    for opener in ("pandas", "polars", "Arrow", "Parquet", "Feather"):
-        source = DECLARING[opener]({"amount": TEXTS}, tmp_path)
-        assert NUMBERS.run(source, column="amount").private

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import privatest as pt
@@ -203,51 +202,6 @@ def test_random_tables_of_odd_types_are_what_plain_lists_are(engine: str, number
     """Units, orders and missing values together; more of them: python -m tests.engines.random_cases --cases 300."""
     wrong = [str(found) for found in random_cases.differences(engine, numbers) if found is not None]
     assert not wrong, "\n".join(wrong)
-
-
-@pytest.mark.parametrize(("engine", "few", "last"), ODD_TABLES)
-def test_the_random_tables_hold_what_they_are_meant_to(engine: str, few: int, last: int) -> None:
-    for count in (few, last):
-        cases = [random_cases.make_case(number, random_cases.ENGINES[engine][0]) for number in range(count)]
-        together = [case for case in cases if case.unit and case.order]
-        assert len(together) >= len(cases) / 3
-        assert any(None in row for case in together for row in case.rows)
-
-
-def test_the_cases_hold_what_they_are_meant_to() -> None:
-    kinds = {type(case.score.cells).__name__ for case in CASES}
-    assert kinds == {"LabelCells", "IntegerCells", "DyadicCells", "BoundedCells"}
-    assert any(case.score.line is not None for case in CASES)
-    assert all(None in case.columns["x"] and None in case.columns["who"] for case in CASES)
-    assert {case.most for case in CASES} == {1, 2, 3}
-    assert all(None in case.columns["day"] for case in CASES)
-    refused = [blocks_by_hand(placed_by_day(case)[case.start :], case.block) == TIED for case in CASES]
-    assert 5 < sum(refused) < 25
-    # the odd score can be told from all others, so that a record that is taken for odd shows
-    assert sum(case.score.odd_score not in (case.score.low, case.score.high) for case in CASES) > 10
-
-
-@pytest.mark.parametrize("opener", ["pyarrow", "Parquet", "Feather"])
-def test_a_different_handling_of_nulls_is_noticed(opener: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One engine that takes NULL for zero, or leaves it out, fails the contract."""
-    from privatest.engines import arrays as frames
-    from privatest.engines import files as paths
-
-    plain = frames.arrow_records
-    zero = lambda array, *name: plain(array.fill_null("" if pa.types.is_string(array.type) else 0), *name)  # noqa: E731
-    dropped = lambda array, *name: plain(array.drop_null(), *name)  # noqa: E731
-    for broken in (zero, dropped):
-        monkeypatch.setattr(frames, "arrow_records", broken)
-        monkeypatch.setattr(paths, "arrow_records", broken)
-        failed = 0
-        for number, case in enumerate(CASES):
-            folder = tmp_path / f"{broken is zero}-{number}"
-            folder.mkdir()
-            try:
-                failed += findings(case, opener, folder) != expected(case)
-            except InvalidData:  # rows that went after they were counted
-                failed += broken is dropped
-        assert failed > len(CASES) / 2
 
 
 def records(rng: np.random.Generator) -> list[float | None]:

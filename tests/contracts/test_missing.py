@@ -266,7 +266,7 @@ DESIGNED: dict[str, Callable[[], Any]] = {
     "optimum": lambda: pt.optimum("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=4).test,
     "change": lambda: pt.design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1),
     "votes": lambda: pt.design_change(test=pt.design("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=5)),
-    "changes": lambda: pt.design_changes("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=400),
+    "changes": lambda: pt.design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=400, changes="several"),
 }
 
 

@@ -97,7 +97,7 @@ RUNS: dict[str, Run] = {
         TABLE, *COINS, epsilon=2, column="x", order="day", public_order=True, **paid
     ),
     "change, fit": lambda **paid: pt.detect_change(SERIES * 4, [0.9, 0.1], distance=0.7, epsilon=2, **paid),
-    "changes": lambda **paid: pt.detect_changes(SERIES, *COINS, epsilon=2, **paid),
+    "changes": lambda **paid: pt.detect_change(SERIES, *COINS, epsilon=2, **paid, changes="several"),
 }
 BUDGETS = {
     "zcdp": "zcdp(100)",
@@ -131,9 +131,13 @@ def on_record(ledger: pt.Ledger, request: str = "r") -> Any:
 
 
 DESIGNS: tuple[type[Any], ...] = (
-    pt.results.PrivateTest, HistogramTest, pt.results.FitTest, pt.results.EstimateDesign, pt.results.GroupsDesign,
-    pt.results.ChangePlan, pt.results.ChangesPlan,
-)  # fmt: skip
+    pt.results.PrivateTest,
+    HistogramTest,
+    pt.results.FitTest,
+    pt.results.EstimateDesign,
+    pt.results.GroupsDesign,
+    pt.results.ChangePlan,
+)
 
 
 def kinds(kind: type[Any]) -> set[type[Any]]:
@@ -402,7 +406,7 @@ def interruptions(runs: int, seed: int, folder: Path, stopped: Callable[..., Any
         (pt.design(*COINS, epsilon=1, n=40), (BITS,)),
         (pt.design(*COINS, privacy="zcdp(0.5)", n=40, release="decision"), (BITS,)),
         (pt.design_change(*COINS, epsilon=2, n=120), (SERIES,)),
-        (pt.design_changes(*COINS, epsilon=2, n=120), (SERIES,)),
+        (pt.design_change(*COINS, epsilon=2, n=120, changes="several"), (SERIES,)),
         (pt.design_fit([0.5, 0.5], distance=0.3, epsilon=1, n=40), (BITS,)),
         (pt.design_estimate("bernoulli(?)", privacy="gdp(1)", n=40), (BITS,)),
         (wide(), (MEANS,)),

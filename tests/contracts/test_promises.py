@@ -23,12 +23,9 @@ import privatest as pt
 from privatest import engines
 from privatest.changepoint import change_plan
 from privatest.engines import records as protocol
-from privatest.engines import sources as series
-from privatest.engines import units as cuts
 from privatest.errors import InvalidData, InvalidInput
 from privatest.fit import fit_test
 from privatest.scores import Cells
-from privatest.streams.stream import SumBlocks
 from tests.engines.catalogue import first_rows
 from tests.engines.openers import FRAMES, SINGLE
 from tests.engines.warehouses import SPARK, WAREHOUSES
@@ -322,57 +319,6 @@ def without(part: int) -> Callable[..., None]:
     return space["check_promise"]  # type: ignore[no-any-return]
 
 
-COMPARISONS = ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(protocol.check_promise)))).count("\n    if ")
-
-
-def unchecked(module: Any) -> Callable[[pytest.MonkeyPatch], None]:
-    """One mechanism that opens its records without asking what they promise."""
-
-    def opened(need: Any, source: Any, *, column: Any = None, unit: Any = None, order: Any = None) -> Any:
-        most = None if unit is None else need.rows
-        return engines.open_source(source, column=column, unit=unit, max_rows_per_unit=most, order=order)
-
-    def break_it(patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(module, "open_for", opened)
-
-    return break_it
-
-
-BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    **{
-        f"comparison {part}": lambda patch, part=part: [patch.setattr(series, "check_promise", without(part))]
-        for part in range(COMPARISONS - 1)  # records in no order are refused by the sums themselves, too
-    },
-    "designs do not ask": unchecked(engines),
-    "ties are not looked for": lambda patch: patch.setattr(cuts, "check_ends", lambda *_: None),
-    "monitors name no ends": lambda patch: patch.setattr(
-        SumBlocks, "values", lambda self, records, _ends=None: protocol.scores_of_each(records, self.score)
-    ),
-    "units promise one row": lambda patch: patch.setattr(
-        cuts.UnitRecords, "promise", property(lambda _self: protocol.Promise(1, "joined"))
-    ),
-    "units promise positions": lambda patch: patch.setattr(
-        cuts.UnitRecords, "promise", property(lambda self: protocol.Promise(self.most, "fixed"))
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_the_table_notices_each_comparison_that_is_taken_away(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, show: Callable[[str], None]
-) -> None:
-    BROKEN[name](monkeypatch)
-    found = outcomes("pyarrow", tmp_path)
-    first = next((wrong for _, wrong in found if wrong), "")  # one is enough to be noticed
-    show(f"{name}: the first to go wrong is {first.partition(':')[0]}")
-    assert first
-
-
-def test_there_are_as_many_comparisons_as_reasons() -> None:
-    assert COMPARISONS == 4
-    assert {len(SHAPES), len(MECHANISMS)} == {9, 21}
-
-
 def neighbour(rng: np.random.Generator, shape: Shape, *, gone: bool) -> Any:
     """The records with other ones of one person, or without them: of one row, or of all rows of one unit."""
     made = columns()
@@ -398,11 +344,9 @@ def loss(mechanism: str, shape: Shape, one: Any, other: Any) -> float:
         drawn = (records.histogram(cells, first_rows) for records in (one, other))
         return float(np.abs(np.subtract(*drawn)).sum()) / 2
     if mechanism == "detect, direct":
-        detector = change("direct", None)._design.detector
+        detector: Any = change("direct", None).detector
         gap = detector.utilities(one, n) - detector.utilities(other, n)
-        return float(
-            (gap.max() - gap.min()) * detector.design.rate / detector.design.level.denominator / detector.epsilon
-        )
+        return float((gap.max() - gap.min()) / detector.score.width / detector.level.denominator)
     if mechanism.endswith(("distance", "function")):
         voter = watch(mechanism.rpartition(" ")[2]).blocks.voter
         size, score = voter.test.n, protocol.index_score(voter.cells)

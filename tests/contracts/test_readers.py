@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import ast
 import importlib.util
 import inspect
@@ -13,11 +14,12 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -154,6 +156,86 @@ def test_one_table_is_not_both_groups(tmp_path: Path) -> None:
     relation = duckdb.from_arrow(TABLE)
     with pytest.raises(InvalidData, match="both groups"):
         pt.compare_groups(relation, relation, column="x", epsilon=1)
+
+
+WORDS = [str(i % 2) for i in range(64)]
+TRUTHS = [i % 2 == 1 for i in range(64)]
+VIEWED: dict[str, Callable[[], Any]] = {
+    "NumPy": lambda: np.arange(64.0) % 2,
+    "Arrow": lambda: pa.array(TRUTHS),
+    "Arrow, texts": lambda: pa.array(WORDS),
+    "Arrow, chunked": lambda: pa.chunked_array([[0, 1] * 12, [0, 1] * 20]),
+    "polars": lambda: pl.Series("x", TRUTHS),
+    "polars, texts": lambda: pl.Series("x", WORDS),
+    "pandas": lambda: pd.Series([0.0, 1.0] * 32),
+    "pandas, nullable": lambda: pd.Series(TRUTHS, dtype="boolean"),
+    "pandas, Arrow": lambda: pd.Series([0, 1] * 32, dtype=pd.ArrowDtype(pa.int64())),
+    "pandas, categories": lambda: pd.Series(WORDS, dtype="category"),
+}
+
+
+def _part(values: Any, first: int, last: int) -> Any:
+    rows = getattr(values, "iloc", values)
+    return values.slice(first, last - first) if isinstance(values, pa.Array | pa.ChunkedArray) else rows[first:last]
+
+
+@pytest.mark.parametrize("kind", VIEWED)
+def test_views_of_one_memory_are_not_both_groups(kind: str) -> None:
+    """Two objects that lie in the same memory are the same people; two halves of it are not, nor are copies."""
+    values = VIEWED[kind]()
+    texts = "texts" in kind or "categories" in kind
+    compare = partial(pt.compare_groups, epsilon=1, **({"success": "1"} if texts else {"outcome": "bernoulli(?)"}))
+    for first, second in (((0, 64), (0, 64)), ((0, 40), (24, 64))):
+        with pytest.raises(InvalidData, match="both groups"):
+            compare(_part(values, *first), _part(values, *second))
+    assert compare(_part(values, 0, 32), _part(values, 32, 64)).n == (32, 32)
+    assert compare(values, VIEWED[kind]()).n == (64, 64)
+
+
+class Wrapped:
+    """An object that NumPy takes for an array."""
+
+    def __init__(self, values: np.ndarray[Any, Any]) -> None:
+        self.values = values
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+        return self.values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ibis asks DuckDB in an old way
+def test_one_buffer_mapped_file_or_query_is_not_both_groups(tmp_path: Path) -> None:
+    """Whatever objects it is reached through; two halves of a mapping are different people, and two tables are."""
+    values = array.array("q", [0, 1] * 32)
+    seen = np.frombuffer(values, dtype=np.int64)
+    np.save(tmp_path / "a.npy", seen)
+    first, second = (np.load(tmp_path / "a.npy", mmap_mode="r") for _ in range(2))
+    database = duckdb.connect()
+    for name in ("t", "other"):
+        database.execute(f"create table {name} as select i % 2 as x from range(40) as r(i)")
+    connection = ibis.duckdb.from_connection(database)
+    same = [(memoryview(values), memoryview(values)), (values, seen), (Wrapped(seen), Wrapped(seen[9:]))]
+    same += [(first, second), (first[:40], second[24:])]
+    apart = [(first[:32], first[32:]), (Wrapped(seen[:32]), seen[32:])]
+    for table in (database.table, connection.table):
+        same.append((table("t"), table("t")))
+        apart.append((table("t"), table("other")))
+    for one, other in same:
+        with pytest.raises(InvalidData, match="both groups"):
+            pt.compare_groups(one, other, epsilon=1, outcome="bernoulli(?)")
+    for one, other in apart:
+        assert pt.compare_groups(one, other, epsilon=1, outcome="bernoulli(?)").n in ((32, 32), (40, 40))
+
+
+@pytest.mark.parametrize("name", [pytest.param("Spark", marks=warehouses.SPARK)])
+def test_one_query_is_not_both_groups(name: str, tmp_path: Path) -> None:
+    frame = warehouses.WAREHOUSES[name]({"x": [0.0, 1.0] * 20}, tmp_path)
+    with pytest.raises(InvalidData, match="both groups"):
+        pt.compare_groups(frame, frame.select("x"), epsilon=1, outcome="bernoulli(?)")
+    halves = frame.filter("x < 1"), frame.filter("x > 0")
+    assert pt.compare_groups(*halves, epsilon=1, outcome="bernoulli(?)").n == (20, 20)
 
 
 CANARY = "CANARYx7051"
@@ -333,7 +415,7 @@ FILES = {
     "streams/state.py": "no records: a stream's own state",
     "ledger/store.py": "no records: the ledger",
     "cli/output.py": "no records: documents (--design, --problem) that were named as such; what is written",
-    "cli/options.py": "no records: whether an output may be written over",
+    "cli/arguments.py": "no records: whether an output may be written over",
     "report/page.py": "no records: writes",
     "studio/app.py": "no records: the page's own files, and the browser's start",
     "studio/lanes.py": "no records: questions from the studio to its process",
@@ -560,7 +642,7 @@ def _watchers() -> dict[str, tuple[Callable[[], Any], str]]:
         "Sequential": (lambda: pt.Sequential.of(running, rng=seeded()), "update_one"),
     }
     if importlib.util.find_spec("river"):
-        from privatest.integrations.river import PrivateDrift
+        from privatest.streams.river import PrivateDrift
 
         def drift() -> Any:
             made = PrivateDrift(*RATES, epsilon=1.0)

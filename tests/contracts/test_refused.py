@@ -6,7 +6,6 @@ a refusal, and nothing spent. Sources are of those that declare their types (Arr
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -19,7 +18,6 @@ import pytest
 
 import privatest as pt
 from privatest.changepoint.change_plan import ChangePlan
-from privatest.changepoint.changes_plan import ChangesPlan
 from tests.engines.warehouses import WAREHOUSES
 
 COINS = "bernoulli(0.2)", "bernoulli(0.8)"
@@ -45,7 +43,7 @@ DESIGNS: dict[str, Callable[[], Any]] = {
         test=pt.block_test(lambda _: "null", n=9, alpha=0.1, beta=0.1, epsilon=4, labels=[0, 1]), n=N
     ),
     "unknown": lambda: pt.design_change([0.8, 0.2], distance=0.5, epsilon=4, n=N),
-    "changes": lambda: pt.design_changes(*COINS, epsilon=4, n=N, beta=0.3, false_alarm=0.3),
+    "changes": lambda: pt.design_change(*COINS, epsilon=4, n=N, beta=0.3, false_alarm=0.3, changes="several"),
 }
 CALLS: dict[str, Callable[..., Any]] = {
     "decide()": lambda data, **w: pt.decide(data, *COINS, epsilon=1, n=N, **w),
@@ -55,7 +53,9 @@ CALLS: dict[str, Callable[..., Any]] = {
     "detect_change(test=)": lambda data, **w: pt.detect_change(
         data, test=pt.block_test(lambda _: "null", n=9, alpha=0.1, beta=0.1, epsilon=1), **w
     ),
-    "detect_changes()": lambda data, **w: pt.detect_changes(data, *COINS, epsilon=4, beta=0.3, false_alarm=0.3, **w),
+    "detect_change() of several": lambda data, **w: pt.detect_change(
+        data, *COINS, epsilon=4, beta=0.3, false_alarm=0.3, **w, changes="several"
+    ),
     "compare_groups()": lambda data, **w: pt.compare_groups(data, group="arm", outcome="bernoulli(?)", epsilon=1, **w),
 }
 
@@ -81,7 +81,7 @@ def columns(**other: Any) -> dict[str, list[Any]]:
 def in_time(name: str) -> bool:
     """Whether a question looks at the order of records."""
     if name in DESIGNS:
-        return isinstance(made(name), ChangePlan | ChangesPlan)
+        return isinstance(made(name), ChangePlan)
     return name.startswith("detect")
 
 
@@ -187,34 +187,3 @@ def test_the_same_without_the_mistake_is_answered(name: str, tmp_path: Path) -> 
     words: dict[str, Any] = {"order": "day"} if in_time(name) else {}
     ask(name, pa.table(columns()), {"column": "x", **words, "ledger": ledger, "dataset": "d", "request": "r"})
     assert ledger.spent("d") > 0
-
-
-def put_off(patch: pytest.MonkeyPatch, kind: Any) -> None:
-    """Put all that looks at the records, check and draw, behind the charge."""
-    check, draw, waiting = kind.check, kind.draw, []
-
-    def late(self: Any, *_: Any, **__: Any) -> None:
-        check(self, *waiting[-1][:1])
-        draw(self, *waiting[-1])
-
-    patch.setattr(kind, "check", lambda *_: None)
-    patch.setattr(kind, "draw", lambda _, *given: waiting.append(given))
-    patch.setattr(kind, "release", late)
-
-
-def test_a_check_that_comes_too_late_is_seen(
-    ledger: pt.Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A refusal that comes after the draw, as of a release, is paid for."""
-    late = pt.Ledger(tmp_path / "late.db", create=True)
-    late.grant("d", epsilon=1000)
-    for name, wrong in (("changes", "ties"), ("blocks", "missing days"), ("estimate", "one record too many")):
-        design = made(name)
-        with monkeypatch.context() as patch:
-            put_off(patch, type(design))
-            before = late.spent("d")
-            words = {"column": "x", **WRONG[wrong].words, "ledger": late, "dataset": "d", "request": name}
-            with contextlib.suppress(pt.errors.PrivatestError):
-                design.run(table(WRONG[wrong]), **words)
-            assert late.spent("d") > before
-    assert ledger.spent("d") == 0

@@ -34,33 +34,8 @@ def test_every_question_is_asked() -> None:
     asked = " ".join(ordinary.column_questions())
     for name in ("decide", "design", "optimum", "goodness_of_fit", "estimate", "compare_groups", "detect_change"):
         assert name in asked
-    for name in ("detect_changes", "monitor", "sequential", "check", "count_records"):
+    for name in ("monitor", "sequential", "check", "count_records"):
         assert name in asked
-
-
-def test_a_silent_answer_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A question that answers 0.5 for whatever it is given."""
-
-    class Answer:
-        sentence, fits, interval, width = "The share is about 0.5.", True, (0.4, 0.6), 0.2
-
-    def ask(_: Any, ledger: Any = None, **paying: Any) -> Answer:
-        if ledger is not None:
-            pt.estimate([0, 1] * 99, "bernoulli(?)", epsilon=1, ledger=ledger, **paying)
-        return Answer()
-
-    def share(column: pd.Series, answer: Answer) -> bool:
-        return answer.interval[0] <= (column == "Yes").mean() <= answer.interval[1]
-
-    monkeypatch.setattr(ordinary, "column_questions", lambda: {"half": (ask, share)})
-    assert ordinary.column_verdict("half", FOUND["dates"], 1) == "silent"
-
-    def late(_: Any, ledger: Any = None, **paying: Any) -> None:
-        ask(_, ledger=ledger, **paying)
-        raise pt.errors.InvalidData("too late")
-
-    monkeypatch.setattr(ordinary, "column_questions", lambda: {"late": (late, share)})
-    assert ordinary.column_verdict("late", FOUND["dates"], 1) == "silent", "a refusal after the charge"
 
 
 RNG = np.random.default_rng(8)

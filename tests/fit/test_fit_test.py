@@ -17,7 +17,6 @@ import privatest as pt
 from privatest.errors import (
     Infeasible,
     InvalidDistribution,
-    InvalidDocument,
     InvalidInput,
 )
 from privatest.fit import FitTest, design_fit, goodness_of_fit
@@ -112,34 +111,6 @@ def test_pvalue_by_enumeration() -> None:
         expected = 1 - sum(float(mass) * below[int(t - start) - value + reach] for value, mass in law.items())
         assert test.release(t).pvalue == pytest.approx(expected, abs=1e-9)
         assert test.release(t).pvalue > test.release(t + 1).pvalue + 1e-6  # it tells neighbours on the lattice apart
-
-
-def test_broken_documents() -> None:
-    test = fit()
-    text = test.to_json()
-    with pytest.raises(InvalidDocument, match="not JSON"):
-        FitTest.from_json(text[:-10])
-    with pytest.raises(InvalidDocument, match="format"):
-        FitTest.from_dict({**test.to_dict(), "format": "privatest/fit/9"})
-    for key in test.to_dict():
-        document = test.to_dict()
-        del document[key]
-        with pytest.raises(InvalidDocument):
-            FitTest.from_dict(document)
-    for changes in (
-        {"n": 0},
-        {"n": True},
-        {"distance": 2},
-        {"method": "magic"},
-        {"probabilities": [0.5, 0.6]},
-        {"probabilities": [0.25, 0.75]},
-        {"cutoff": "1/0"},
-        {"noise": {"kind": "laplace", "scale": "5/2"}},
-        {"statistic": {"knots": [[-1]], "weights": [1], "symbols": 4}},
-        {"cells": {"kind": "labels", "labels": ["a", "b"]}},
-    ):
-        with pytest.raises(InvalidDocument):
-            FitTest.from_dict({**test.to_dict(), **changes})
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from privatest.hypotheses import DiscretePair, Labels, WholeNumbers, as_distribution, make_pair
-from privatest.hypotheses.pair import DENSE, IntegerBlocks, common_atoms
+from privatest.hypotheses.distribution import IntegerBlocks
+from privatest.hypotheses.families import DENSE
+from privatest.hypotheses.pair import common_atoms
 
 FAMILIES: list[Any] = [
     stats.poisson(3),

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from privatest.errors import InvalidDistribution, NothingToTest
+from privatest.hypotheses.distribution import Corruption
 from privatest.hypotheses.families import FAMILIES
 from privatest.hypotheses.parse import (
     as_hypothesis,
     make_hypotheses,
     parse,
 )
-from privatest.hypotheses.sets import Box, Spoil, member_of
+from privatest.hypotheses.sets import Box, member_of
 
 # A box of each family, far from where a member would be degenerate.
 BOXES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
@@ -117,7 +118,7 @@ def test_no_spoiled_law_is_lower_than_the_worst(kind: str, share: float) -> None
             spoiled = law + (other - law) * min(1.0, share / distance)
         else:
             spoiled = (1 - share) * law + share * other
-        low, high = (Spoil(kind, share).worst(law, side) for side in ("low", "high"))
+        low, high = (Corruption(kind, share).worst(law, side) for side in ("low", "high"))
         assert np.all(np.cumsum(low) >= np.cumsum(spoiled) - 1e-12)
         assert np.all(np.cumsum(high) <= np.cumsum(spoiled) + 1e-12)
         for worst in (low, high):
@@ -169,7 +170,7 @@ def test_sets_are_written_and_read(text: str, words: str) -> None:
         ("any_of(normal(0, 1))", "two distributions or more"),
         ("any_of(normal(0, 1), poisson(1))", "must be of one kind, not integers and reals"),
         ("exponential(rate<=0)", "rate=0 must be greater than 0"),
-        ("uniform(low in [0, 2], high=1)", "must stay below high"),
+        ("uniform(low in [0, 2], high=1)", "low must stay below high, but low goes up to 2"),
         ("categorical(a<=0.5, b=0.5)", "takes numbers"),
         ("mixture(0.5, normal(mean<=0, sd=1), 0.5, normal(1, 1))", "mixture alternates"),
     ],

@@ -71,7 +71,7 @@ def drawn_inside(centre: str, distance: float, rng: np.random.Generator) -> Any:
 
 
 def extreme(test: pt.results.PrivateTest, centre: str, distance: float, side: int) -> np.ndarray:
-    """The law of the score with mass moved from one end to the other, written without :class:`Spoil`."""
+    """The law of the score with mass moved from one end to the other, written without :class:`Corruption`."""
     support, masses = score_law(test.score, as_distribution(centre))
     law = np.zeros(len(test.score.support))
     law[np.searchsorted(test.score.support, support)] = masses
@@ -132,6 +132,9 @@ ONE_SIDED = [
     ("normal(mean<=0, sd=1)", "normal(mean>=0.5, sd=1)", "normal({}, 1)", (-9, 0), (0.5, 9)),
     ("normal(0, sd<=1)", "normal(0, sd>=1.5)", "normal(0, {})", (0.01, 1), (1.5, 50)),
     ("laplace(loc<=0, scale=1)", "laplace(loc>=0.7, scale=1)", "laplace({}, 1)", (-9, 0), (0.7, 9)),
+    ("student_t(5, loc<=0)", "student_t(5, loc>=0.7)", "student_t(5, {})", (-1e6, 0), (0.7, 1e6)),
+    ("student_t(5, loc>=0.7)", "student_t(5, loc<=0)", "student_t(5, {})", (1e3, 0.7), (0, -1e3)),
+    ("pareto(1, scale<=1)", "pareto(1, scale>=1.5)", "pareto(1, {})", (1e-3, 1), (1.5, 99)),
 ]
 
 
@@ -146,6 +149,38 @@ def test_one_sided_families_are_worst_at_their_boundary(
         found = [errors(test, member.format(repr(float(value))))[side] for value in np.linspace(a, b, 40)]
         assert max(found) <= stated + 1e-12
         assert errors(test, member.format(edge))[side] == pytest.approx(stated, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("sets", "ends"),
+    [
+        (("poisson(mean<=2.5)", "poisson(mean>=3)"), ("poisson(2.5)", "poisson(3)")),
+        (("zipf(a<=2)", "zipf(a>=3)"), ("zipf(2)", "zipf(3)")),
+        (("beta(2, b<=2)", "beta(2, b>=3)"), ("beta(2, 2)", "beta(2, 3)")),
+        (("pareto(1, scale<=1)", "pareto(1, scale>=1.5)"), ("pareto(1, 1)", "pareto(1, 1.5)")),
+        (
+            ("negative_binomial(n<=3, p=0.5)", "negative_binomial(n>=5, p=0.5)"),
+            ("negative_binomial(3, 0.5)", "negative_binomial(5, 0.5)"),
+        ),
+        (
+            ("negative_binomial(3, p>=0.6)", "negative_binomial(3, p<=0.5)"),
+            ("negative_binomial(3, 0.6)", "negative_binomial(3, 0.5)"),
+        ),
+    ],
+)
+def test_a_one_sided_set_is_decided_by_its_ends(
+    sets: tuple[str, str], ends: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worst members are found once for a clamp, and not anew for every n: it costs what its simple pair does."""
+    calls = []
+    monkeypatch.setattr("privatest.decision.tuning.worst_score", lambda *given: calls.append(given))
+    n = pt.sample_size(*sets, epsilon=1.1)
+    test = pt.design(*sets, epsilon=1.1, n=n)
+    assert not calls
+    assert n == pt.sample_size(*ends, epsilon=1.1)
+    simple = pt.design(*ends, epsilon=1.1, n=n)
+    assert test.worst_members == tuple(ends)
+    assert (test.alpha, test.beta) == pytest.approx((simple.alpha, simple.beta), abs=1e-9)
 
 
 def test_a_two_sided_shift_needs_fewer_records_than_any_published_test() -> None:

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from privatest.decision import PrivateTest
 from privatest.decision.calibration import from_score
-from privatest.errors import InvalidDocument, InvalidInput
 from privatest.hypotheses import make_pair
 from privatest.numbers import Floats
-from privatest.privacy import NOISES, Noise, NoNoise, Pure, noise_from_dict
+from privatest.privacy import NOISES, Noise, Pure
 from privatest.privacy import randomness as coins
 from privatest.privacy.noise import two_sided_characteristic
 from privatest.privacy.notions import Neighbourhood
@@ -84,11 +83,3 @@ def test_a_registered_noise_makes_tests_that_run_and_can_be_saved(neighbours: st
     assert "noise=Geometric" in repr(test)
     assert PrivateTest.from_json(test.to_json()) == test
     assert test.run([1] * 60, rng=np.random.default_rng(1)).decision == "null"
-
-
-def test_an_unknown_noise_is_refused_and_no_noise_hides_nothing() -> None:
-    assert noise_from_dict(Geometric(Fraction(1)).to_dict()) == Geometric(Fraction(1))
-    with pytest.raises(InvalidDocument, match="kind='cauchy' must be one of"):
-        noise_from_dict({"kind": "cauchy"})
-    with pytest.raises(InvalidInput, match="hides nothing"):
-        NoNoise.for_width(Fraction(1), Fraction(1), Fraction(1))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 import privatest as pt
 from privatest import report
 from privatest.errors import InvalidInput
-from privatest.report import page as page_module
 from tests.report import pages
 
 HOSTILE = "<script>alert('1')</script>"
@@ -42,11 +40,6 @@ def made(kind: str) -> dict[str, Any]:
         asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1, "false_alarm": 0.05}
         data = np.concatenate([rng.random(100) < 0.2, rng.random(100) < 0.8]).astype(int)
         return {"question": asked, "design": plan, "result": plan.run(data), "kind": kind}
-    if kind == "changes":
-        several = pt.design_changes("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=200)
-        asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1}
-        data = np.concatenate([rng.random(100) < 0.2, rng.random(100) < 0.8]).astype(int)
-        return {"question": asked, "design": several, "result": several.run(data), "kind": kind}
     if kind == "sequential":
         run = pt.Sequential("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, alpha=0.05, beta=0.05)
         asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1, "alpha": 0.05, "beta": 0.05}
@@ -215,62 +208,6 @@ def test_a_report_of_sets_names_the_worst_members_and_what_the_data_fit() -> Non
     said = [image.attributes["alt"] for image in page.of("img")]
     assert len(said) == 2
     assert "the members that are hardest to tell apart" in said[1]
-
-
-ASKED = {"null": "bernoulli(0.3)", "epsilon": 1}
-
-
-def test_a_failure_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "out.html"
-    target.write_text("old")
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(InvalidInput, match="No space left"):
-        report.write(target, question=ASKED, kind="fit")
-    assert target.read_text() == "old"
-    assert os.listdir(tmp_path) == ["out.html"]
-
-
-def test_places_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="is a folder"):
-        report.write(tmp_path, question=ASKED)
-    with pytest.raises(InvalidInput, match="there is no folder"):
-        report.write(tmp_path / "missing" / "out.html", question=ASKED)
-    with pytest.raises(InvalidInput, match="must be one of"):
-        report.write(tmp_path / "out.html", question=ASKED, kind="poem")
-    assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize("text", ["approx(1, 1e-06)", "gdp(1)", "zcdp(0.5)"])
-def test_the_promise_of_another_notion_is_that_notion(text: str) -> None:
-    from privatest.report.page import promise
-
-    notion = pt.notions.parse(text)
-    first, second, _ = promise(notion.epsilon, "replace", 1, None, notion)
-    assert f"The result meets {text}." in first
-    assert f"{100 * notion.gain():.3g} percentage points" in first
-    assert "differentially private" not in first + second
-    assert "NOT PRIVATE" not in first + second
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("normal(0, 1)", "normal with mean 0, sd 1"),
-        ("normal(mean=-0.5, sd=2)", "normal with mean -0.5, sd 2"),
-        ("negative_binomial(5, 0.5)", "negative binomial with n 5, p 0.5"),
-        ("normal(mean<=0, sd=1)", "normal with mean at most 0, sd 1"),
-        ("categorical(a=0.125, b c=0.875)", "a 12.5%, b c 87.5%"),
-        ("near(normal(0, 1), 0.02)", "near(normal(0, 1), 0.02)"),
-        ("normal(0, sd in [0.8, 1.2])", "normal(0, sd in [0.8, 1.2])"),
-        ("nothing known", "nothing known"),
-    ],
-)
-def test_laws_are_told_in_plain_words(text: str, words: str) -> None:
-    assert page_module.plain_law(text) == words
 
 
 @pytest.mark.parametrize(

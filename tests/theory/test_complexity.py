@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from typing import Any
 
@@ -19,7 +18,7 @@ from privatest.theory import (
     soft_clamped_advantage,
     soft_clamped_advantage_direct,
 )
-from privatest.theory.complexity import SampleComplexity, sample_complexity
+from privatest.theory.complexity import sample_complexity
 
 
 def sigmoid(x: Any) -> Any:
@@ -136,15 +135,3 @@ def test_the_orders_of_the_paper() -> None:
     assert high < 4
     assert min(two) > 0.1
     assert max(two) < 4
-
-
-def test_prints_and_travels() -> None:
-    found = sample_complexity("bernoulli(0)", "bernoulli(0.1)", epsilon=0.5)
-    text = str(found)
-    assert "20" in text
-    assert "never" in text
-    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert document["free_epsilon"] == "inf"
-    assert document["value"] == found.value
-    assert isinstance(found, SampleComplexity)
-    assert "SampleComplexity(epsilon=0.5" in repr(found)

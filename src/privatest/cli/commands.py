@@ -1,6 +1,6 @@
 """``plan``, ``compare``, ``curve``, and without data ``estimate`` and ``groups``: what to expect. No data are read.
 
-The commands that run on data (``test``, ``detect``, ``changes``, ``fit`` and so on), and who pays.
+The commands that run on data (``test``, ``detect``, ``fit`` and so on), and who pays.
 
 ``ledger grant``, ``show`` and ``verify`` look after the budgets.
 
@@ -34,13 +34,14 @@ from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from privatest import errors, numbers, questions
+import privatest as pt
+from privatest import errors, followed, numbers, options
 from privatest import facts as markup
-from privatest.cli.options import (
+from privatest.cli.arguments import (
     Given,
     asked_of,
     check_target,
@@ -66,9 +67,6 @@ from privatest.cli.output import (
     write_text,
 )
 
-if TYPE_CHECKING:
-    from privatest import followed, results
-
 
 def plan(given: Given) -> None:
     """How many records a test needs, how good that is, and what privacy costs.
@@ -81,8 +79,6 @@ def plan(given: Given) -> None:
       privatest plan --null "normal(0,1)" --alternative "normal(0.2,1)" \\
           --epsilon 0.5
     """
-    import privatest as pt  # here, for a quick start
-
     asked = asked_of("plan", given)
     check_written(given, save=given["save"], save_design=given["save_design"], report=given["report"])
     with working("planning"):
@@ -110,12 +106,10 @@ def compare(given: Given) -> None:
       privatest compare --null "bernoulli(0.6)" \\
           --alternative "bernoulli(0.4)" --privacy "zcdp(0.5)"
     """
-    import privatest as pt  # here, for a quick start
-
     notion = given["privacy"]
     asked = asked_of("compare", given, needs=None if notion is None else "null alternative")
     check_written(given, save=given["save"])
-    found: results.Comparison | results.NotionComparison
+    found: pt.results.Comparison | pt.results.NotionComparison
     if notion is None:
         with working("comparing tests"):
             found = pt.compare(**asked)
@@ -137,8 +131,6 @@ def curve(given: Given) -> None:
       privatest curve --null "poisson(3)" --alternative "poisson(4)" \\
           --epsilon 0.5 --n 10,20,40,80
     """
-    import privatest as pt  # here, for a quick start
-
     asked = asked_of("curve", given)
     if "n" in asked:
         asked["n"] = sizes_of(asked["n"])
@@ -147,7 +139,7 @@ def curve(given: Given) -> None:
     _tabled(given, found)
 
 
-def _tabled(given: Given, found: results.Comparison | results.NotionComparison | results.PowerCurve) -> None:
+def _tabled(given: Given, found: pt.results.Comparison | pt.results.NotionComparison | pt.results.PowerCurve) -> None:
     if given["json"]:
         emit_json(found.to_dict())
         return
@@ -170,8 +162,6 @@ def plan_estimate(given: Given, asked: Mapping[str, Any], rules: Mapping[str, An
 
     ``rules`` is what says which estimate it is.
     """
-    import privatest as pt  # here, for a quick start
-
     width, words = given["width"], dict(rules)
     if width is None and "n" not in words:
         raise errors.InvalidInput("Missing: DATA, or for a plan --n or --width.")
@@ -197,8 +187,6 @@ def plan_estimate(given: Given, asked: Mapping[str, Any], rules: Mapping[str, An
 
 def plan_groups(given: Given, asked: Mapping[str, Any], rules: Mapping[str, Any]) -> None:
     """How likely a lift is found with so many records, or how many records find it; ``rules`` says how they compare."""
-    import privatest as pt  # here, for a quick start
-
     if given["rate"] is None or given["lift"] is None:
         raise errors.InvalidInput("Missing: DATA, or for a plan --rate and --lift.")
     rate, lift, words = given["rate"], given["lift"], dict(rules)
@@ -243,7 +231,7 @@ def _planned(given: Given, asked: Mapping[str, Any], command: str, design: Any, 
         write_report(given["report"], question={**asked, "n": design.n}, design=design, kind=command, **about)
 
 
-ASKED = (questions.RULE, questions.WHERE, questions.RUN)
+ASKED = (options.RULE, options.WHERE, options.RUN)
 """The roles of what a function takes that designs and runs in one call."""
 PAID = ("ledger", "dataset", "request")
 TIMEOUT = "ledger_timeout"
@@ -272,8 +260,6 @@ def grant(given: Given) -> None:
       privatest ledger grant --ledger ledger.db --dataset claims \\
           --privacy "approx(1, 1e-6)"
     """
-    import privatest as pt  # here, for a quick start
-
     need(given, "ledger", "dataset", *(() if given["privacy"] is not None else ("epsilon",)))
     dataset, epsilon, privacy = given["dataset"], given["epsilon"], given["privacy"]
     # Before an empty ledger is made for nothing.
@@ -396,8 +382,6 @@ def _plain(amount: Any) -> float | str | None:
 
 def _amount(value: Any) -> str:
     """The same in a table: with few digits."""
-    import privatest as pt  # here, for a quick start
-
     if value is None or isinstance(value, float):
         return "" if value is None else f"{value:g}"
     return str(pt.notions.parse(value)) if "(" in value else str(value)
@@ -422,8 +406,6 @@ def paid(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def opened(asked: Mapping[str, Any], *, create: bool = False) -> Any:
     """The ledger that is asked for, waiting for others as long as asked."""
-    import privatest as pt  # here, for a quick start
-
     words = {"timeout": asked[TIMEOUT]} if asked.get(TIMEOUT) is not None else {}
     return pt.Ledger(asked["ledger"], create=create, **words)
 
@@ -469,8 +451,6 @@ def check(given: Given) -> None:
           --alternative "normal(0.5,1)"
       privatest check claims.csv --column smoker --family "bernoulli(?)" --success Yes
     """
-    import privatest as pt  # here, for a quick start
-
     kind = "estimate" if given["family"] is not None else "fit" if given["distance"] is not None else "check"
     if (kind == "estimate" and given["null"] is not None) or (kind != "check" and given["alternative"] is not None):
         raise errors.InvalidInput(
@@ -479,9 +459,9 @@ def check(given: Given) -> None:
         )
     needs = {"estimate": "data family", "fit": "data null distance", "check": "data null alternative"}[kind]
     asked = asked_of(kind, defaultdict(lambda: None, given), needs)
-    words = _of_role(kind, asked, questions.WHERE)
+    words = _of_role(kind, asked, options.WHERE)
     if kind == "check":
-        words |= _of_role(kind, asked, questions.RULE)
+        words |= _of_role(kind, asked, options.RULE)
     elif kind == "fit":
         words["null"] = pt.design_fit(asked["null"], distance=asked["distance"], epsilon=1, n=1000, beta=None)
     else:
@@ -505,17 +485,15 @@ def decide(given: Given) -> None:
       privatest test claims.csv --column value --null "normal(0,1)" \\
           --alternative "normal(0.5,1)" --epsilon 0.5
     """
-    import privatest as pt  # here, for a quick start
-
     saved = given["design"]
     asked = asked_of("test", given, needs=None if saved is None else "data")
     source = _checked(given, asked, saved)
     if saved is not None:
         test = _saved(saved, given)
     else:
-        rules = _of_role("test", asked, questions.RULE)
+        rules = _of_role("test", asked, options.RULE)
         if "n" not in rules and rules.get("neighbours") != "add-remove":  # else the number is not public
-            counted = (*questions.named("test", questions.WHERE), "max_rows_per_unit")
+            counted = (*options.named("test", options.WHERE), "max_rows_per_unit")
             rules["n"] = pt.data.count_records(source, **{name: asked[name] for name in counted if name in asked})
             if rules["n"] == 0:
                 raise errors.InvalidData("The data have no records. Pass at least one.")
@@ -523,15 +501,13 @@ def decide(given: Given) -> None:
             test = pt.design(**rules)
             test.check_tells()
     _save(given, asked)
-    found = test.run(source, **_of_role("test", asked, questions.WHERE, questions.RUN), **paid(asked))
+    found = test.run(source, **_of_role("test", asked, options.WHERE, options.RUN), **paid(asked))
     _answer("test", given, asked, found)
 
 
-def _saved(path: str, given: Given) -> results.PrivateTest:
+def _saved(path: str, given: Given) -> pt.results.PrivateTest:
     """A test from a file; nothing else may say what the test is."""
-    import privatest as pt  # here, for a quick start
-
-    also = [questions.flag(name) for name in questions.named("test", questions.RULE) if given[name] is not None]
+    also = [options.flag(name) for name in options.named("test", options.RULE) if given[name] is not None]
     if also:
         raise errors.InvalidInput(f"--design says what the test is; leave out {', '.join(also)}.")
     return pt.results.PrivateTest.from_json(read_text(path, "--design"))
@@ -542,40 +518,18 @@ def detect(given: Given) -> None:
 
     The index counts records from 0 and is that of the first record of the new regime. The answer may be "no change":
     unchanged data are said to have changed with probability 0.05 at most, or --false-alarm. With --assume-change an
-    index is always named.
+    index is always named. With --changes several all changes are looked for: to the alternative, back, and so on.
 
     \b
     Example:
       privatest detect claims.csv --column value --null "normal(0,1)" \\
           --alternative "normal(0.5,1)" --epsilon 0.5
     """
-    import privatest as pt  # here, for a quick start
-
     asked = one_rule(one_of(asked_of("detect", given), given), given)
     source = _checked(given, asked)
     _save(given, asked)
     found = pt.detect_change(source, **_of_role("detect", asked, *ASKED), **paid(asked))
     _answer("detect", given, asked, found)
-
-
-def changes(given: Given) -> None:
-    """When data in order of time changed from the null to the alternative, back, and so on, with privacy.
-
-    As many changes are reported as there seem to be, for epsilon in all; none is an answer, too: of data of the null
-    alone any change is reported with probability 0.05 at most, or --false-alarm. "detect" looks for one change.
-
-    \b
-    Example:
-      privatest changes claims.csv --column value --null "normal(0,1)" \\
-          --alternative "normal(0.5,1)" --epsilon 0.5
-    """
-    import privatest as pt  # here, for a quick start
-
-    asked = asked_of("changes", given)
-    source = _checked(given, asked)
-    _save(given, asked)
-    found = pt.detect_changes(source, **_of_role("changes", asked, *ASKED), **paid(asked))
-    _answer("changes", given, asked, found)
 
 
 def fit(given: Given) -> None:
@@ -586,8 +540,6 @@ def fit(given: Given) -> None:
       privatest fit survey.csv --column answer \\
           --null "categorical(yes=0.5, no=0.5)" --distance 0.1 --epsilon 1
     """
-    import privatest as pt  # here, for a quick start
-
     asked = asked_of("fit", given)
     if given["any_power"] and given["beta"] is not None:
         raise errors.InvalidInput("--any-power and --beta were both given. Give one of them.")
@@ -610,11 +562,9 @@ def estimate(given: Given) -> None:
           --between -3 3 --epsilon 1
       privatest estimate --family "bernoulli(?)" --epsilon 1 --n 1000 --at 0.3
     """
-    import privatest as pt  # here, for a quick start
-
     asked = asked_of("estimate", given)
     if _is_plan("estimate", given, asked, "at", "width"):
-        plan_estimate(given, asked, _of_role("estimate", asked, questions.RULE))
+        plan_estimate(given, asked, _of_role("estimate", asked, options.RULE))
         return
     if asked.get("neighbours") == "add-remove" and "n" not in asked:
         raise errors.InvalidInput(
@@ -640,11 +590,9 @@ def groups(given: Given) -> None:
       privatest groups visits.csv --group arm --column bought --epsilon 1
       privatest groups --rate 0.1 --lift 0.1 --epsilon 1 --n 200,200
     """
-    import privatest as pt  # here, for a quick start
-
     asked = asked_of("groups", given)
     if _is_plan("groups", given, asked, "n", "rate", "lift", "beta"):
-        plan_groups(given, asked, _of_role("groups", asked, questions.RULE))
+        plan_groups(given, asked, _of_role("groups", asked, options.RULE))
         return
     if "treatment" not in asked and "group" not in asked:
         raise errors.InvalidInput(
@@ -663,13 +611,13 @@ def groups(given: Given) -> None:
 
 def _is_plan(command: str, given: Given, asked: Mapping[str, Any], *planned: str) -> bool:
     """Whether there are no data, so that a plan is asked for; what goes with one of the two only is refused."""
-    roles = (questions.SOURCE, questions.WHERE, questions.READING, questions.RUN, questions.PAYER)
-    on_data = questions.named(command, *roles)
+    roles = (options.SOURCE, options.WHERE, options.READING, options.RUN, options.PAYER)
+    on_data = options.named(command, *roles)
     if "data" not in asked:
-        if also := [questions.flag(name) for name in on_data if name in asked]:
+        if also := [options.flag(name) for name in on_data if name in asked]:
             raise errors.InvalidInput(f"The data are missing: give DATA, or for a plan leave out {', '.join(also)}.")
         return True
-    if also := [questions.flag(name) for name in planned if given[name] is not None]:
+    if also := [options.flag(name) for name in planned if given[name] is not None]:
         raise errors.InvalidInput(f"{', '.join(also)}: this is for a plan. Leave it out, or leave out the data.")
     return False
 
@@ -679,18 +627,14 @@ def _checked(given: Given, asked: Mapping[str, Any], *reads: str | None) -> Any:
     reads = (asked["data"], asked.get("ledger"), given["problem"], *reads)
     check_target(reads, given["force"], save=given["save"], report=given["report"])
     check_payment(asked)
-    import privatest as pt  # here, for a quick start
-
     return pt.data.open_once(_read_as(asked))  # counted and summed on one reading
 
 
 def _read_as(asked: Mapping[str, Any], name: str = "data") -> Any:
     """The data that are asked about, to be read as asked."""
-    import privatest as pt  # here, for a quick start
-
-    words = _of_role("detect", asked, questions.READING)  # which has all of them
+    words = _of_role("detect", asked, options.READING)  # which has all of them
     if "missing" in words:
-        words["missing"] = questions.separate(words["missing"])
+        words["missing"] = options.separate(words["missing"])
     table = any(asked.get(key) is not None for key in ("column", "unit", "order", "group"))
     return pt.data.read_as(address_of(asked[name], table=table), **words)
 
@@ -705,8 +649,6 @@ def address_of(data: str, *, table: bool = False) -> Any:
     if data != STANDARD_INPUT:
         missing = "://" not in data and not os.path.exists(data) and not glob.glob(data)
         return Path(data) if missing else data  # a path, whatever its name ends with: messages say what is missing
-    import privatest as pt  # here, for a quick start
-
     lines = (line for batch in arriving(data) for line in batch)
     return pt.data.read_lines(lines, table=table)
 
@@ -736,14 +678,14 @@ def _answer(command: str, given: Given, asked: Mapping[str, Any], found: Any) ->
                     **about,
                 )
     if given.get("exit_code"):
-        other = found.changed is not False if command in ("detect", "changes") else found.decision == "alternative"
+        other = found.changed is not False if command == "detect" else found.decision == "alternative"
         if other:
             raise typer.Exit(1)
 
 
 def _of_role(command: str, asked: Mapping[str, Any], *roles: str) -> dict[str, Any]:
     """What was asked of some roles: the arguments of a function."""
-    return {name: asked[name] for name in questions.named(command, *roles) if name in asked}
+    return {name: asked[name] for name in options.named(command, *roles) if name in asked}
 
 
 STANDARD_INPUT = "-"
@@ -759,8 +701,6 @@ def arriving(name: str) -> Iterator[list[bytes]]:
         if sys.stdin is None or sys.stdin.closed:
             raise errors.InvalidInput("Standard input is closed. Give the name of a file.")
         return _lines(_typed())
-    from privatest import followed  # for the start-up time of the other commands
-
     return (lines for lines, _ in followed.LineFile(name).batches())
 
 
@@ -780,8 +720,6 @@ def _typed() -> Iterator[bytes]:
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
-    from privatest import followed  # for the start-up time of the other commands
-
     rest, first = b"", True
     for piece in pieces:
         whole, rest = followed.whole_lines(rest, piece)
@@ -845,8 +783,6 @@ def sequential(given: Given) -> None:
 
 def _watch(command: str, given: Given, asked: dict[str, Any]) -> list[Any]:
     """Feed lines to a monitor or a sequential test, and print what it raises; all of that comes back."""
-    from privatest import followed  # for the start-up time of the other commands
-
     name = STANDARD_INPUT if given["file"] is None else given["file"]
     follow, state, new_file = given["follow"], given["state"], given["new_file"]
     if follow and name == STANDARD_INPUT:
@@ -891,19 +827,17 @@ def _how_to_go_on(command: str, asked: Mapping[str, Any], state: str | None) -> 
 
 def _opened(command: str, state: str | None, asked: dict[str, Any], source: str | None) -> Any:
     """The monitor or sequential test in the state file, if there is one, else a new one."""
-    import privatest as pt  # here, for a quick start
-
     read = source if "ledger" in asked else None
-    made: Any = getattr(pt, questions.QUESTIONS[command].call)
+    made: Any = getattr(pt, options.QUESTIONS[command].call)
     if state is not None and os.path.exists(state) and "null" not in asked:
         if rest := [name for name in asked if name not in ("ledger", "ledger_timeout")]:
-            listed = ", ".join(map(questions.flag, rest))
+            listed = ", ".join(map(options.flag, rest))
             raise errors.InvalidInput(f"The state {state!r} says what is watched; {listed} would need --null as well.")
         ledger = opened(asked) if "ledger" in asked else None
         return made.load(state, ledger=ledger, source=read)
     check_payment(asked)
-    need(asked, *questions.QUESTIONS[command].needs.split())
-    settings = {name: asked[name] for name in questions.named(command, questions.RULE) if name in asked} | paid(asked)
+    need(asked, *options.QUESTIONS[command].needs.split())
+    settings = {name: asked[name] for name in options.named(command, options.RULE) if name in asked} | paid(asked)
     with working(f"designing the {NOUNS[command]}"):
         return made(**settings, state=state, source=read)
 
@@ -924,8 +858,6 @@ def _after(batches: Iterator[list[bytes]], skipped: int) -> Iterator[list[bytes]
 
 def _alarms(watcher: Any, batches: Iterator[followed.ReadLines], go_on: bool) -> Iterator[Any]:
     """Each alarm or verdict, first the one that the state file holds; without ``go_on`` the first one only."""
-    import privatest as pt  # here, for a quick start
-
     alarm = watcher.raised
     while True:
         if alarm is not None:
@@ -979,8 +911,6 @@ def version(given: Given) -> None:
     Example:
       privatest version
     """
-    import privatest as pt  # start-up: `--help` needs none of it
-
     found = {"privatest": pt.__version__, "python": platform.python_version()}
     if given["json"]:
         emit_json(found)
@@ -995,7 +925,6 @@ COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (
     (None, "check", check),
     (None, "test", decide),
     (None, "detect", detect),
-    (None, "changes", changes),
     (None, "monitor", monitor),
     (None, "sequential", sequential),
     (None, "fit", fit),
@@ -1030,8 +959,6 @@ def _parsed(name: str, function: Callable[[Given], None]) -> Callable[..., None]
 
 def _told_version(asked: bool) -> None:
     if asked:
-        import privatest as pt  # here, for a quick start
-
         emit(f"{PROGRAM} {pt.__version__}")
         raise typer.Exit
 
@@ -1093,7 +1020,7 @@ def _pairs_apart(words: Sequence[str]) -> list[str]:
     >>> _pairs_apart(["estimate", "--between", "-3,3"]), _pairs_apart(["--between=-3,3"])
     (['estimate', '--between', '-3', '3'], ['--between', '-3', '3'])
     """
-    flags = {questions.flag(option.name) for option in questions.OPTIONS if option.kind is questions.RANGE}
+    flags = {options.flag(option.name) for option in options.OPTIONS if option.kind is options.RANGE}
     found: list[str] = []
     for word in words:
         flag, equals, value = word.partition("=")

@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from privatest import errors, questions
+import privatest as pt
+from privatest import errors, options
 
 WIDTH = 80
 LONGEST_COMPLAINT = 700
@@ -100,7 +101,7 @@ def spoken(text: str) -> str:
     """
     if " in the problem file " in text:  # where options are keys
         return text
-    names = sorted({option.name for option in questions.OPTIONS}, key=len, reverse=True)
+    names = sorted({option.name for option in options.OPTIONS}, key=len, reverse=True)
     known, long = "|".join(names), "|".join(name for name in names if "_" in name)
     asked = re.compile(
         rf"(?<![\w.])({known})=(\([^()]*\)|\[[^][]*\]|[-+]?[\w.]*\w|\.\.\.)?"  # name=value, name=... and name=
@@ -121,13 +122,13 @@ def spoken(text: str) -> str:
 _KEPT = re.compile(r"(^[a-z_]+: \w+=\S+|(?<!\w)'[^']*'(?!\w)|\b[\w.]+\([^()]*\))")
 """A parameter of a law ("normal: sd=-1"), quotations, and calls of functions."""
 _CALLS = {"sample_size(...)": "privatest plan", "ledger.grant()": "privatest ledger grant"}
-_SWITCHES = {option.name for option in questions.OPTIONS if option.kind is questions.SWITCH}
+_SWITCHES = {option.name for option in options.OPTIONS if option.kind is options.SWITCH}
 
 
 def _as_option(found: re.Match[str]) -> str:
     """An option as it is given to a command: ``--between 0 1``."""
     name, value = found[1] or found[3] or found[4] or found[5], found[2]
-    flag = questions.flag(name)
+    flag = options.flag(name)
     if value in (None, "...") or (value == "True" and name in _SWITCHES):
         return flag
     within = value[1:-1].split(",") if value[0] in "([" else None
@@ -272,8 +273,6 @@ def working(what: str) -> Iterator[None]:
         return
     from rich.console import Console
 
-    from privatest import progress  # start-up: where there is no terminal there is no bar
-
     with Console(stderr=True, highlight=False, markup=False).status(what) as status:
         started = time.monotonic()
 
@@ -284,7 +283,7 @@ def working(what: str) -> Iterator[None]:
                 told = f"{headway.done} of {headway.total}" + (f" ({headway.detail})" if headway.detail else "")
                 status.update(f"{what} {bar} {plain(told)}")
 
-        with progress(listener):
+        with pt.progress(listener):
             yield
 
 

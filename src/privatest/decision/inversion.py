@@ -26,7 +26,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from privatest.errors import InvalidInput
-from privatest.hypotheses.sets import Side
+from privatest.hypotheses.distribution import Side
 from privatest.laws import Curves, NoisyTotal
 from privatest.numbers import Floats
 from privatest.privacy import Noise

@@ -43,6 +43,7 @@ from privatest.privacy import Approx, Noise, Notion, Pure, RandomSource, Zcdp
 from privatest.privacy import randomness as coins
 from privatest.privacy.notions import NEIGHBOURS, Neighbourhood, converted, notion_words
 from privatest.scores import LabelCells, Score
+from privatest.scores.score import LARGEST_TOTAL
 from privatest.scores.score_law import score_law
 
 if TYPE_CHECKING:
@@ -121,11 +122,16 @@ class PrivateTest(Budgeted[Release]):
         object.__setattr__(self, "n", numbers.positive_integer(n=self.n))
         numbers.positive_integer(max_rows_per_unit=self.max_rows_per_unit)
         numbers.positive_integer(scale=self.scale)
+        if abs(self.shift) > LARGEST_TOTAL:
+            raise InvalidInput(f"shift={shown(self.shift)} must lie within 64 bits.")
         self.score.check_total(self.n)
         if self.upper is not None and not self.cutoff < self.upper:
             raise InvalidInput(f"upper={self.upper} must be greater than cutoff={self.cutoff}.")
-        if self.upper is not None and (self.noise.spacing > 1 or self.coin is not None):
-            raise InvalidInput(f"upper={self.upper} does not go with a noise of spaced values, nor with a coin.")
+        if self.upper is not None and (not self.noise.total_leaves or self.coin is not None):
+            raise InvalidInput(
+                f"upper={self.upper} needs noise with which the noisy total itself is private, and no coin: a decision "
+                "between two cutoffs tells more than one at a cutoff."
+            )
         if (self.upper is None) != (not self.score.upper_laws):
             raise InvalidInput("upper and the score's upper_laws go together: a two-sided test has both.")
         if not isinstance(self.notion, Notion):

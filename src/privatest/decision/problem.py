@@ -13,9 +13,8 @@ from typing import Any
 
 from privatest import numbers
 from privatest.errors import InvalidInput, shown
-from privatest.hypotheses import Pair
+from privatest.hypotheses import Hypothesis, Pair
 from privatest.hypotheses.parse import Hypotheses, make_hypotheses
-from privatest.hypotheses.sets import Hypothesis
 from privatest.laws import Curves, TwoSidedCurves
 from privatest.numbers import Number, rational, suggestion
 from privatest.privacy import NOISES, Notion, Pure, make_notion

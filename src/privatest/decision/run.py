@@ -20,7 +20,7 @@ import numpy as np
 
 from privatest.charge import ANYBODY, Draw, Receipt, make_charge, run_charged
 from privatest.decision.pvalue import Fits, evalue_of_pvalue
-from privatest.documents import check_format, document_from_json, fields_from_json, fields_to_json, reading
+from privatest.documents import check_format, check_known, document_from_json, fields_from_json, fields_to_json, reading
 from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.facts import Described, Fact, Probability, plain_value, short
 from privatest.numbers import Number
@@ -456,6 +456,7 @@ class Design(Described, Generic[R]):
         """One run as an event of ``dp_accounting`` (extra ``accounting``), for its accountants as made by default."""
         from privatest.privacy.composition import event_of  # an extra
 
+        self._check_private("has no event")
         return event_of(self.privacy)
 
     def privacy_loss_distribution(self) -> Any:
@@ -497,7 +498,9 @@ class Design(Described, Generic[R]):
         """What :meth:`to_dict` wrote; refuses one that is not private at its declared epsilon."""
         check_format(document, cls.FORMAT, cls.KIND)
         with reading(f"the {cls.KIND}"):
-            return cls._read(document)
+            found = cls._read(document)
+            check_known(document, found.to_dict(), f"the {cls.KIND}")
+            return found
 
     def to_json(self) -> str:
         """JSON text from which :meth:`from_json` restores it exactly."""

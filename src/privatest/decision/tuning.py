@@ -29,10 +29,10 @@ from privatest.decision.calibration import (
     unclamped,
 )
 from privatest.decision.problem import CALIBRATED, ChosenClamp, Goal, Method, Problem
-from privatest.decision.worst_case import Sides, WorstCase, settled_case, sides_of, worst_score
+from privatest.decision.worst_case import Sides, WorstCase, score_for_sets, settled_case, sides_of, worst_score
 from privatest.errors import Infeasible
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
-from privatest.hypotheses.sets import Leaf, Side
+from privatest.hypotheses.distribution import Leaf, Side
 from privatest.laws import Curves, TwoSidedCurves
 from privatest.numbers import Floats, Number, first_true, rational
 from privatest.privacy import Noise, Notion, Pure, canonical_noise
@@ -558,7 +558,9 @@ class Tuner:
     def _pair_score(self, clamp: ChosenClamp) -> Score:
         """The score with this clamp and the laws of the pair."""
         if clamp not in self._scores:
-            self._scores[clamp] = kind_score(self.pair, self.method.kind, clamp)
+            score = kind_score(self.pair, self.method.kind, clamp)
+            sets = self.problem.hypotheses
+            self._scores[clamp] = score if self.sides is None else score_for_sets(sets, self.sides, score)
         return self._scores[clamp]
 
     def _worst_case(self, n: int) -> WorstCase | None:

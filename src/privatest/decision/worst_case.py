@@ -17,18 +17,21 @@ import numpy as np
 
 from privatest.errors import NothingToTest
 from privatest.hypotheses import Distribution, Pair
+from privatest.hypotheses.distribution import Leaf, Side
 from privatest.hypotheses.parse import Hypotheses, matched, nearest
-from privatest.hypotheses.sets import Leaf, Side
+from privatest.hypotheses.sets import Box
 from privatest.laws import Curves, NoisyTotal
 from privatest.laws.fourier import fast_length
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise
 from privatest.scores import Score, clamped_score
+from privatest.scores.score import BoundedCells, DyadicCells
 from privatest.scores.score_law import (
     Known,
     Worst,
     bounding_law,
     every_score,
+    member_law,
     score_law,
     worst_laws,
     worst_member,
@@ -160,6 +163,54 @@ def worst_score(
     return WorstCase(trial, (null, alternative), cutoffs)
 
 
+def score_for_sets(question: Hypotheses, sides: Sides, score: Score) -> Score:
+    """The score of the two nearest members, changed where it would not tell other members apart.
+
+    * Numbers that other members give, but not these two, have the score of the nearest number that these give, and not
+      that of a record that makes no sense.
+    * In a family of shifts whose ratio returns to 0 far out (student_t, cauchy), a record far out says little about
+      which of two members it is from, so that members far inside a one-sided set would look like neither hypothesis.
+      A one-sided set has a score that stays at its extremes instead, and then the members at its ends are the worst.
+    """
+    boxes = [leaf.of for leaf in (*question.null.leaves(), *question.alternative.leaves()) if isinstance(leaf.of, Box)]
+    changed = _with_all_supports(score, boxes)
+    if not sides.above and any(
+        math.isinf(end) for box in boxes for i in box.free if box.shifts(i) for end in (box.low[i], box.high[i])
+    ):
+        changed = _with_flat_tails(changed)
+    if changed is score:
+        return score
+    support = every_score(changed)
+    laws = [member_law(changed, member) for member in (sides.pair.null, sides.pair.alternative)]
+    visited = laws[0] + laws[1] > 0
+    null, alternative = (law[visited] / math.fsum(law) for law in laws)
+    return replace(changed, support=support[visited], null_law=null, alternative_law=alternative)
+
+
+def _with_all_supports(score: Score, boxes: Sequence[Box]) -> Score:
+    cells = score.cells
+    if not isinstance(cells, DyadicCells | BoundedCells) or (cells.low, cells.high) == (-math.inf, math.inf):
+        return score
+    supports = [support for box in boxes for support in box.supports]
+    low = -math.inf if any(support[0] < cells.low for support in supports) else cells.low
+    high = math.inf if any(support[1] > cells.high for support in supports) else cells.high
+    return score if (low, high) == (cells.low, cells.high) else replace(score, cells=replace(cells, low=low, high=high))
+
+
+def _with_flat_tails(score: Score) -> Score:
+    """The score with its largest and smallest value held beyond them, if it is monotone between the two."""
+    values = score.table[:-1]
+    highest, lowest = np.flatnonzero(values == values.max()), np.flatnonzero(values == values.min())
+    falls = highest[-1] < lowest[0]
+    first, last = (highest[-1], lowest[0]) if falls else (lowest[-1], highest[0])
+    between = np.diff(values[first : last + 1])
+    if first >= last or np.any(between > 0 if falls else between < 0):
+        return score
+    table = score.table.copy()
+    table[:first], table[last:-1] = values[first], values[last]
+    return score if np.array_equal(table, score.table) else replace(score, table=table)
+
+
 def settled_case(question: Hypotheses, sides: Sides, score: Score) -> WorstCase | None:
     """The worst case if one member of each set is the worst for every n, noise and cutoff; else None.
 
@@ -182,6 +233,7 @@ def envelope_score(question: Hypotheses, score: Score) -> Score:
     Its outer laws bound the members on the other side. Mechanisms whose guarantees are monotone in every record's score
     need these laws, because they have no single cutoff for which one member could be the worst.
     """
+    score = score_for_sets(question, sides_of(question), score)
     support = every_score(score)
     heights = (support - support[0]) / max(int(support[-1] - support[0]), 1)
     nulls, alternatives = question.null.leaves(), question.alternative.leaves()

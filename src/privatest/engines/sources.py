@@ -57,8 +57,8 @@ from privatest.engines.records import (
 from privatest.engines.units import OrderedRecords, PlacedRecords, Turns, UnitRecords, records_of_rows
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.numbers import positive_integer
-from privatest.questions import MORE_GROUPS, SEVERAL_COLUMNS, sentence
 from privatest.scores import Score
+from privatest.unanswered import MORE_GROUPS, SEVERAL_COLUMNS, sentence
 
 DELIMITERS = (",", ";", "\t", "|")
 
@@ -620,14 +620,37 @@ def _have_rows_in_common(first: Any, second: Any, column: str | None) -> bool:
         return bool(one.equals(other))
     if libraries == {"pyspark"}:
         return bool(one.sameSemantics(other))
-    return any(np.shares_memory(a, b) for a in _memory(one, column) for b in _memory(other, column))
+    if {type(one).__name__, type(other).__name__} == {"DuckDBPyRelation"}:
+        return bool(one.sql_query() == other.sql_query())
+    memory = [(a, b) for a in _memory(one, column) for b in _memory(other, column)]
+    return any(np.shares_memory(a, b) or _map_one_file(a, b) for a, b in memory)
+
+
+def _map_one_file(one: Any, other: Any) -> bool:
+    """Whether two arrays look into one file, each through a mapping of its own."""
+    first, second = (_memory_map(array) for array in (one, other))
+    if first is None or second is None or first._mmap is second._mmap:
+        return False
+    return file_identity(first.filename) == file_identity(second.filename)
+
+
+def _memory_map(array: Any) -> Any:
+    """The memory map that an array is a view of; None if it is none, or one of no file."""
+    while array is not None and getattr(array, "filename", None) is None:
+        array = getattr(array, "base", None)
+    return array
 
 
 def _memory(data: Any, column: str | None) -> list[np.ndarray[Any, Any]]:
-    """The memory that the records lie in, of arrays and data frames; without that of texts and of objects."""
+    """The memory that the records lie in, of arrays, buffers and data frames; without that of lists."""
     library = type(data).__module__.partition(".")[0]
-    if isinstance(data, np.ndarray) or library not in ("pandas", "polars", "pyarrow"):
-        return [data] if isinstance(data, np.ndarray) else []
+    if isinstance(data, np.ndarray):
+        return [data]
+    if library not in ("pandas", "polars", "pyarrow"):
+        try:
+            return [np.asarray(data if hasattr(data, "__array__") else memoryview(data))]
+        except TypeError:  # it is no buffer
+            return []
     if hasattr(type(data), "columns") or hasattr(type(data), "column_names"):
         names = [str(name) for name in (data.column_names if library == "pyarrow" else data.columns)]
         data = _pick(data, names, Selection(column=column).of(names, "the data").record)
@@ -639,5 +662,7 @@ def _memory(data: Any, column: str | None) -> list[np.ndarray[Any, Any]]:
             return [found] if isinstance(found, np.ndarray) else []
         data = data.array.__arrow_array__()
     elif library == "polars":
-        data = data.to_arrow()
+        from polars import CompatLevel  # it is there: the data are of it
+
+        data = data.to_arrow(compat_level=CompatLevel.newest())  # the older levels copy texts
     return [memory_of_arrow(chunk) for chunk in getattr(data, "chunks", [data])]

@@ -47,8 +47,8 @@ from privatest.privacy.notions import (
     replaced,
 )
 from privatest.progress_events import searching
-from privatest.questions import known_arguments
 from privatest.scores import Cells, Score
+from privatest.unanswered import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -40,9 +40,9 @@ from privatest.privacy.bulk_draws import draw_some
 from privatest.privacy.composition import adds_up_within
 from privatest.privacy.notions import Neighbourhood, notion_from_json, notion_to_json, notion_words
 from privatest.progress_events import searching
-from privatest.questions import known_arguments, unanswered
 from privatest.scores import Score
 from privatest.scores.score import BoundedCells, IntegerCells
+from privatest.unanswered import known_arguments, unanswered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,22 +16,28 @@ differ, because the two scores are uncorrelated.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import brentq, minimize
 
 from privatest.decision.inversion import normal_gap
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidInput, shown
+from privatest.hypotheses.families import FAMILIES, Parameter, number_text
+from privatest.hypotheses.parse import parse
 from privatest.hypotheses.sets import Box
-from privatest.numbers import Floats
+from privatest.numbers import Floats, number_or_nan
 from privatest.scores.score_law import cell_law
 
 if TYPE_CHECKING:
-    from privatest.estimates.table import Statistic, Table
+    from privatest.estimates.table import Table
+
+_CALL = re.compile(r"([A-Za-z_]\w*)\s*\((.*)\)")
+EXAMPLE = "'normal(mean=?, sd=?)' or 'poisson(mean=?)'"
 
 LOST = 0.04
 """The share of an interval's error probability that is spent on the other parameter."""
@@ -316,6 +322,66 @@ def _first_accepted(gap: Callable[[float], float], start: float, end: float, ste
     return min(max(found + sign * 2 * away, min(start, end)), max(start, end))
 
 
-def read_family(text: str, ranges: dict[str, tuple[float, float]]) -> Box:
-    """The family that a text with question marks names, each unknown parameter with its range."""
-    raise InvalidInput(text)
+def read_family(text: Any, ranges: Mapping[str, Any], edges: Floats) -> Box:
+    """The family that a text with question marks names, each unknown parameter with its range.
+
+    Args:
+        text: such as "normal(mean=?, sd=?)".
+        ranges: ranges by the name of the parameter; "" is that of the first unknown one.
+        edges: the edges of the table, from which a range follows that is not given.
+    """
+    match = _CALL.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None or "?" not in match[2]:
+        raise InvalidInput(f"family={shown(text)} must be a family with question marks, such as {EXAMPLE}.")
+    family = FAMILIES.get(match[1].lower())
+    words = [word.strip() for word in match[2].split(",")]
+    if family is None or len(words) > len(family.parameters):
+        known = ", ".join(FAMILIES)
+        raise InvalidInput(f"family={shown(text)} must be one of the named families: {known}.")
+    given, unknown = dict(ranges), []
+    for place, word in enumerate(words):
+        name, _, value = (part.strip() for part in word.rpartition("="))
+        if value != "?":
+            continue
+        parameter = next((one for one in family.parameters if one.name == name), family.parameters[place])
+        unknown.append(parameter.name)
+        chosen = given.pop(parameter.name, given.pop("", None) if len(unknown) == 1 else None)
+        low, high = _default_range(parameter, edges, text) if chosen is None else _two_numbers(parameter.name, chosen)
+        words[place] = f"{parameter.name} in [{number_text(low)}, {number_text(high)}]"
+    given.pop("", None)
+    if given:
+        other = next(iter(given))
+        raise InvalidInput(
+            f"{other}_between goes with {other}=? in the family, and family={shown(text)}. Leave it out."
+        )
+    found = parse(f"{match[1]}({', '.join(words)})", "family", defaults=False)
+    if not isinstance(found, Box) or not 1 <= len(found.free) <= 2:
+        raise InvalidInput(f"family={shown(text)} must have one or two unknown parameters, such as {EXAMPLE}.")
+    return found
+
+
+def _two_numbers(name: str, ends: Any) -> tuple[float, float]:
+    try:
+        low, high = map(number_or_nan, ends)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidInput(f"{name}_between={shown(ends)} must be two finite numbers, the lower one first.")
+    return low, high
+
+
+def _default_range(parameter: Parameter, edges: Floats, text: str) -> tuple[float, float]:
+    """A range that follows from the table: its own range, or from a quarter of a cell to its whole length."""
+    rule, holds = parameter.rule
+    if len(edges) < 2:
+        raise InvalidInput(
+            f"{parameter.name}_between is missing: between which two numbers does {parameter.name} lie in {text!r}?"
+        )
+    length, finest = float(edges[-1] - edges[0]), float(np.diff(edges).min()) / 4
+    if holds(-1.0):
+        return float(edges[0]), float(edges[-1])
+    if holds(2.5):
+        return finest, max(length, abs(float(edges[-1])))
+    raise InvalidInput(
+        f"{parameter.name}_between is missing: {parameter.name} must be {rule}. Between which two numbers does it lie?"
+    )

@@ -29,19 +29,19 @@ from privatest import numbers
 from privatest.charge import Draw
 from privatest.decision.inversion import normal_gap
 from privatest.decision.run import Budgeted, Outcome, cost_fact, hidden_fact
-from privatest.errors import InvalidData, InvalidInput, shown
+from privatest.errors import InvalidInput, shown
 from privatest.facts import Fact
 from privatest.hypotheses.families import number_text
 from privatest.laws import NoisyTotal
 from privatest.laws.linear import BoundedSum, WeightedNoise, weighted
 from privatest.numbers import Floats, Integers, Number, number_or_nan
 from privatest.privacy import Noise, Notion, RandomSource, make_notion
+from privatest.privacy.bulk_draws import draw_many, draw_rows
 from privatest.privacy.canonical import counts_guarantee, counts_noise
 from privatest.privacy.composition import adds_up_within
-from privatest.privacy.bulk_draws import draw_many, draw_rows
 from privatest.privacy.notions import Neighbourhood, make_neighbourhood, notion_words
-from privatest.questions import known_arguments
 from privatest.scores import Cells, EdgeCells, LabelCells
+from privatest.unanswered import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -314,8 +314,10 @@ class Table(Outcome):
 
         # Too few records below an edge: the quantile is not below it. Too many: it is not at or above it.
         first = numbers.first_true(lambda edge: edge == len(edges) or not rejected(edge, 0), 0)
-        last = len(edges) - 1 - numbers.first_true(
-            lambda passed: passed == len(edges) or not rejected(len(edges) - 1 - passed, 1), 0
+        last = (
+            len(edges)
+            - 1
+            - numbers.first_true(lambda passed: passed == len(edges) or not rejected(len(edges) - 1 - passed, 1), 0)
         )
         low = self.cells.low if first == 0 else float(edges[first - 1])  # type: ignore[attr-defined]
         high = self.cells.high if last == len(edges) - 1 else float(edges[last + 1])  # type: ignore[attr-defined]

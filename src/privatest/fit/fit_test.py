@@ -47,8 +47,8 @@ from privatest.privacy import (
 )
 from privatest.privacy.notions import notion_words
 from privatest.progress_events import searching
-from privatest.questions import known_arguments
 from privatest.scores.score import cells_from_dict
+from privatest.unanswered import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,10 +1,10 @@
-"""Any two distributions of one record, their log-likelihood ratio and its law."""
+"""Hypotheses about one record: distributions, sets of them, and pairs with their log-likelihood ratio."""
 
 from __future__ import annotations
 
 from privatest.hypotheses.density import density
-from privatest.hypotheses.distribution import Distribution, Labels, Pair, Reals
-from privatest.hypotheses.pair import ContinuousPair, DiscretePair, WholeNumbers
+from privatest.hypotheses.distribution import Distribution, Hypothesis, Labels, Reals, WholeNumbers
+from privatest.hypotheses.pair import ContinuousPair, DiscretePair, Pair
 from privatest.hypotheses.parse import (
     any_of,
     as_distribution,
@@ -19,6 +19,7 @@ __all__ = [
     "ContinuousPair",
     "DiscretePair",
     "Distribution",
+    "Hypothesis",
     "Labels",
     "Pair",
     "Reals",

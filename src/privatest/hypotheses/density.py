@@ -12,14 +12,26 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest.errors import InvalidDistribution, shown
-from privatest.hypotheses.distribution import Reals, find_breaks
+from privatest.hypotheses.distribution import Reals
 from privatest.numbers import Floats, row_dots
+
+LEVELS: Final[Floats] = np.unique(
+    np.concatenate(
+        [
+            np.arange(0.02, 0.5, 0.02),  # the body
+            10.0 ** -np.arange(2.0, 16.01, 0.5),  # tails that matter to a probability
+            10.0 ** -np.arange(20.0, 301.0, 10.0),  # tails that matter to a ratio
+            [0.5],
+        ]
+    )
+)
+"""Tail probabilities at whose quantiles panels and landmarks are placed."""
 
 ORDER = 20
 _t, _w = np.polynomial.legendre.leggauss(ORDER)
@@ -139,6 +151,89 @@ def _weigh(integrand: Integrand, nodes: Nodes, lower: Floats, upper: Floats) -> 
     value, noise = integrand(nodes)
     width = upper - lower
     return row_dots(value, GAUSS[1]) * width, row_dots(noise, GAUSS[1]) * width
+
+
+FARTHEST = 1e60
+"""How far out on an infinite support to look, in units of one and of each mode's width."""
+
+
+def find_breaks(
+    logpdf: Callable[[Floats], Floats], support: tuple[float, float], points: Floats | None = None
+) -> Floats:
+    """Break points around every mode of the density, out to the far tails and into both ends."""
+    lo, hi = support
+    coarse = _coarse_grid(lo, hi, points)
+    modes = _modes(logpdf, coarse)
+    steps = np.concatenate([np.arange(0, 10, 0.5), 10 * 1.5 ** np.arange(0, math.log(FARTHEST) / math.log(1.5))])
+    pieces = [np.array([x for x in (lo, hi) if math.isfinite(x)])]
+    if points is not None:
+        pieces.append(points)
+    for mode in modes:
+        width = _width(logpdf, float(mode), lo, hi)
+        pieces += [mode + width * steps, mode - width * steps]
+    for end, other, side in ((lo, hi, 1.0), (hi, lo, -1.0)):
+        if math.isfinite(end):
+            reach = abs(other - end) if math.isfinite(other) else float(np.max(np.abs(modes - end), initial=1.0))
+            # towards 0 floats go on for ever; towards any other number they end after 52 halvings
+            halvings = np.concatenate([np.arange(1, 60), np.arange(60, 900, 3)]) if end == 0 else np.arange(1, 50)
+            pieces.append(end + side * reach * 2.0 ** -halvings.astype(float))
+    everything = np.unique(np.concatenate(pieces))
+    return np.asarray(everything[(everything >= lo) & (everything <= hi) & np.isfinite(everything)])
+
+
+def _coarse_grid(lo: float, hi: float, points: Floats | None) -> Floats:
+    octaves = 2.0 ** np.arange(-60, 200, 0.25)
+    if math.isfinite(lo) and math.isfinite(hi):
+        width = hi - lo
+        near = width * 2.0 ** -np.arange(9, 50.0)
+        grid = np.concatenate([lo + width * np.arange(1, 512) / 512, lo + near, hi - near])
+    elif math.isfinite(lo):
+        grid = lo + octaves
+    elif math.isfinite(hi):
+        grid = hi - octaves
+    else:
+        grid = np.concatenate([-octaves, [0.0], octaves])
+    if points is not None:
+        grid = np.concatenate([grid, points])
+    grid = np.unique(grid)
+    return grid[(grid > lo) & (grid < hi)]
+
+
+def _modes(logpdf: Callable[[Floats], Floats], grid: Floats) -> Floats:
+    """Local maxima seen on the grid and refined; ends count."""
+    values = logpdf(grid)
+    values = np.where(np.isnan(values), -np.inf, values)
+    padded = np.concatenate([[-np.inf], values, [-np.inf]])
+    peaks = (padded[1:-1] >= padded[:-2]) & (padded[1:-1] >= padded[2:]) & np.isfinite(values)
+    best = float(np.max(values[np.isfinite(values)], initial=-np.inf))
+    index = np.flatnonzero(peaks & (values > best - 800))
+    index = index[np.argsort(-values[index], kind="stable")][:40]
+    if index.size == 0:
+        return grid[[grid.size // 2]]
+    low, high = grid[np.maximum(index - 1, 0)], grid[np.minimum(index + 1, grid.size - 1)]
+    rows, fractions = np.arange(index.size), np.linspace(0, 1, 33)
+    mode = grid[index]
+    for _ in range(12):
+        x = low[:, None] + (high - low)[:, None] * fractions
+        seen = logpdf(x.ravel()).reshape(x.shape)
+        top = np.argmax(np.where(np.isnan(seen), -np.inf, seen), axis=1)
+        mode = x[rows, top]
+        low, high = x[rows, np.maximum(top - 1, 0)], x[rows, np.minimum(top + 1, 32)]
+    return np.unique(np.concatenate([mode, grid[index]]))
+
+
+def _width(logpdf: Callable[[Floats], Floats], mode: float, lo: float, hi: float) -> float:
+    """Distance at which the log density has dropped by a half on some side."""
+    reach = 2.0 ** np.arange(-200, 200)
+    reach = reach[(mode + reach != mode) | (mode - reach != mode)]
+    top = float(logpdf(np.array([mode]))[0])
+    x = np.stack([mode - reach, mode + reach])
+    inside = (x > lo) & (x < hi)
+    values = np.where(inside, logpdf(np.where(inside, x, mode).ravel()).reshape(x.shape), np.inf)
+    dropped = np.any(values < top - 0.5, axis=0)
+    if dropped.any():
+        return float(reach[np.argmax(dropped)])
+    return hi - lo if math.isfinite(hi - lo) else 1.0
 
 
 Function = Callable[[Floats], Floats]

@@ -1,9 +1,7 @@
-r"""A distribution of one record; two of them, and the law of their log-likelihood ratio.
+"""Hypotheses about one record: what a set of distributions is, and the kinds of single distributions.
 
-.. math:: L(x) = \log P(x) - \log Q(x) \in [-\infty, \infty]
-
-Everything downstream (decomposition, scores, error rates) sees P and Q through a :class:`Pair`. What a density on the
-real line can do, and the finite kind, labels with probabilities, stand here too.
+A distribution is on labels with probabilities (:class:`Labels`), on the integers (:class:`WholeNumbers`) or has a
+density on the line (:class:`Reals`). Sets of distributions are in ``sets.py``, named families in ``families.py``.
 """
 
 from __future__ import annotations
@@ -12,29 +10,19 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest.errors import InvalidDistribution
+from privatest.numbers import Floats, Integers, distinct
 
 if TYPE_CHECKING:
-    from privatest.numbers import Floats
+    from privatest.hypotheses.sets import Box
 
-
-LEVELS: Final[Floats] = np.unique(
-    np.concatenate(
-        [
-            np.arange(0.02, 0.5, 0.02),  # the body
-            10.0 ** -np.arange(2.0, 16.01, 0.5),  # tails that matter to a probability
-            10.0 ** -np.arange(20.0, 301.0, 10.0),  # tails that matter to a ratio
-            [0.5],
-        ]
-    )
-)
-"""Tail probabilities at whose quantiles panels and landmarks are placed."""
 
 SUM_TOLERANCE = 1e-9
 MOST_TYPED = 20
@@ -47,20 +35,29 @@ TAKEN_FOR_DATA = (
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 
 
-class Distribution(ABC):
-    """P or Q. Public by definition: a distribution holds nothing about anybody's data."""
+Side = Literal["low", "high"]
+"""Which laws of a score are the worst for a test: low ones for the null, high ones for the alternative."""
 
-    kind: ClassVar[str]
-    """``"labels"``, ``"integers"`` or ``"reals"``."""
+
+class Hypothesis(ABC):
+    """A set of distributions of one record. One distribution is the smallest set.
+
+    Public by definition: a hypothesis holds nothing about anybody's data.
+    """
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """``"labels"``, ``"integers"`` or ``"reals"``."""
 
     @property
     def spec(self) -> str | None:
-        """Text that :func:`parse` reads back to this distribution, or None where there is none."""
+        """The text that :func:`parse` reads back to this hypothesis, or None if there is none."""
         return None
 
     @property
     def named(self) -> bool:
-        """Whether :meth:`describe` says all of it, so that no other distribution has the same text."""
+        """Whether no other hypothesis has the same description."""
         return self.spec is not None
 
     @abstractmethod
@@ -68,11 +65,74 @@ class Distribution(ABC):
         """A short text for people, such as ``normal(0, 1)``."""
 
     @abstractmethod
-    def sample(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
-        """``size`` simulated records. For simulations only: never part of a private release."""
+    def leaves(self) -> list[Leaf]:
+        """The distributions and boxes of which the hypothesis is the union, with their corruptions, innermost first."""
 
     def __repr__(self) -> str:
         return self.describe()
+
+
+class Distribution(Hypothesis):
+    """One distribution of a record."""
+
+    def leaves(self) -> list[Leaf]:
+        return [Leaf(self)]
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
+        """``size`` simulated records. For simulations only: never part of a private release."""
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A part of a hypothesis: one distribution or a box of parameters, and the corruptions of its records."""
+
+    of: Distribution | Box
+    corruptions: tuple[Corruption, ...] = ()
+
+    def worst(self, law: Floats, side: Side) -> Floats:
+        """The law of :meth:`Corruption.worst` after all corruptions."""
+        for corruption in self.corruptions:
+            law = corruption.worst(law, side)
+        return law
+
+    @property
+    def share(self) -> float:
+        """The largest total variation by which the corruptions can move a distribution."""
+        return 1 - math.prod(1 - corruption.share for corruption in self.corruptions)
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """A share of the records comes from anywhere, as in ``near(P, 0.02)`` and ``contaminated(P, 0.02)``.
+
+    Attributes:
+        kind: "near", where any part of P's mass may move, or "contaminated", where P keeps its shape.
+        share: the share of the records, between 0 and 1.
+    """
+
+    kind: str
+    share: float
+
+    def worst(self, law: Floats, side: Side) -> Floats:
+        """The stochastically lowest or highest law of a score, given its law under P; scores increase along the array.
+
+        The first (or last) entry must belong to the lowest (or highest) score that any record can have.
+
+        >>> Corruption("near", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
+        [0.25, 0.5, 0.25]
+        >>> Corruption("contaminated", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
+        [0.25, 0.375, 0.375]
+        """
+        if side == "high":
+            return self.worst(law[::-1], "low")[::-1]
+        if self.kind == "contaminated":
+            found = (1 - self.share) * law
+            found[0] += self.share
+            return found
+        # The mass is taken from the highest scores.
+        below = np.minimum(np.cumsum(law) + self.share, 1.0)
+        return np.diff(below, prepend=0.0)
 
 
 class Numbers(Distribution):
@@ -179,87 +239,57 @@ def inverse_cdf(law: Reals, u: Floats, *, upper: bool) -> Floats:
     return np.asarray(x.reshape(np.shape(u)))
 
 
-FARTHEST = 1e60
-"""How far out on an infinite support to look, in units of one and of each mode's width."""
+def smallest_integers(reached: Callable[[Floats], Any], low: Floats, high: Floats) -> Floats:
+    """For each place the smallest integer in (low, high] at which the monotone condition ``reached`` is true.
+
+    Invariant: the result lies in (low, high].
+    """
+    while bool(np.any(high - low > 1)):
+        middle = np.floor((low + high) / 2)
+        there = reached(middle)
+        high, low = np.where(there, middle, high), np.where(there, low, middle)
+    return high
 
 
-def find_breaks(
-    logpdf: Callable[[Floats], Floats], support: tuple[float, float], points: Floats | None = None
-) -> Floats:
-    """Break points around every mode of the density, out to the far tails and into both ends."""
-    lo, hi = support
-    coarse = _coarse_grid(lo, hi, points)
-    modes = _modes(logpdf, coarse)
-    steps = np.concatenate([np.arange(0, 10, 0.5), 10 * 1.5 ** np.arange(0, math.log(FARTHEST) / math.log(1.5))])
-    pieces = [np.array([x for x in (lo, hi) if math.isfinite(x)])]
-    if points is not None:
-        pieces.append(points)
-    for mode in modes:
-        width = _width(logpdf, float(mode), lo, hi)
-        pieces += [mode + width * steps, mode - width * steps]
-    for end, other, side in ((lo, hi, 1.0), (hi, lo, -1.0)):
-        if math.isfinite(end):
-            reach = abs(other - end) if math.isfinite(other) else float(np.max(np.abs(modes - end), initial=1.0))
-            # towards 0 floats go on for ever; towards any other number they end after 52 halvings
-            halvings = np.concatenate([np.arange(1, 60), np.arange(60, 900, 3)]) if end == 0 else np.arange(1, 50)
-            pieces.append(end + side * reach * 2.0 ** -halvings.astype(float))
-    everything = np.unique(np.concatenate(pieces))
-    return np.asarray(everything[(everything >= lo) & (everything <= hi) & np.isfinite(everything)])
+class WholeNumbers(Numbers):
+    """A probability mass function on the integers."""
 
+    kind = "integers"
 
-def _coarse_grid(lo: float, hi: float, points: Floats | None) -> Floats:
-    octaves = 2.0 ** np.arange(-60, 200, 0.25)
-    if math.isfinite(lo) and math.isfinite(hi):
-        width = hi - lo
-        near = width * 2.0 ** -np.arange(9, 50.0)
-        grid = np.concatenate([lo + width * np.arange(1, 512) / 512, lo + near, hi - near])
-    elif math.isfinite(lo):
-        grid = lo + octaves
-    elif math.isfinite(hi):
-        grid = hi - octaves
-    else:
-        grid = np.concatenate([-octaves, [0.0], octaves])
-    if points is not None:
-        grid = np.concatenate([grid, points])
-    grid = np.unique(grid)
-    return grid[(grid > lo) & (grid < hi)]
+    @abstractmethod
+    def logpmf(self, k: ArrayLike) -> Floats:
+        """Log probability; -inf off the support and between the integers."""
 
+    @property
+    @abstractmethod
+    def edges(self) -> Integers:
+        """Sorted starts of atoms that resolve this distribution; the last edge ends the last atom."""
 
-def _modes(logpdf: Callable[[Floats], Floats], grid: Floats) -> Floats:
-    """Local maxima seen on the grid and refined; ends count."""
-    values = logpdf(grid)
-    values = np.where(np.isnan(values), -np.inf, values)
-    padded = np.concatenate([[-np.inf], values, [-np.inf]])
-    peaks = (padded[1:-1] >= padded[:-2]) & (padded[1:-1] >= padded[2:]) & np.isfinite(values)
-    best = float(np.max(values[np.isfinite(values)], initial=-np.inf))
-    index = np.flatnonzero(peaks & (values > best - 800))
-    index = index[np.argsort(-values[index], kind="stable")][:40]
-    if index.size == 0:
-        return grid[[grid.size // 2]]
-    low, high = grid[np.maximum(index - 1, 0)], grid[np.minimum(index + 1, grid.size - 1)]
-    rows, fractions = np.arange(index.size), np.linspace(0, 1, 33)
-    mode = grid[index]
-    for _ in range(12):
-        x = low[:, None] + (high - low)[:, None] * fractions
-        seen = logpdf(x.ravel()).reshape(x.shape)
-        top = np.argmax(np.where(np.isnan(seen), -np.inf, seen), axis=1)
-        mode = x[rows, top]
-        low, high = x[rows, np.maximum(top - 1, 0)], x[rows, np.minimum(top + 1, 32)]
-    return np.unique(np.concatenate([mode, grid[index]]))
+    def pmf(self, k: ArrayLike) -> Floats:
+        with np.errstate(under="ignore"):
+            return np.asarray(np.exp(self.logpmf(k)))
 
+    def ppf(self, u: ArrayLike) -> Floats:
+        return self._search(u, upper=False)
 
-def _width(logpdf: Callable[[Floats], Floats], mode: float, lo: float, hi: float) -> float:
-    """Distance at which the log density has dropped by a half on some side."""
-    reach = 2.0 ** np.arange(-200, 200)
-    reach = reach[(mode + reach != mode) | (mode - reach != mode)]
-    top = float(logpdf(np.array([mode]))[0])
-    x = np.stack([mode - reach, mode + reach])
-    inside = (x > lo) & (x < hi)
-    values = np.where(inside, logpdf(np.where(inside, x, mode).ravel()).reshape(x.shape), np.inf)
-    dropped = np.any(values < top - 0.5, axis=0)
-    if dropped.any():
-        return float(reach[np.argmax(dropped)])
-    return hi - lo if math.isfinite(hi - lo) else 1.0
+    def isf(self, u: ArrayLike) -> Floats:
+        return self._search(u, upper=True)
+
+    def sample(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
+        return self.ppf(rng.random(size)).astype(np.int64)
+
+    def _search(self, u: ArrayLike, *, upper: bool) -> Floats:
+        target = np.asarray(u, dtype=float)
+        low, high = (np.full(target.shape, float(end) - 1) for end in self.edges[[0, -1]])
+        high = smallest_integers(
+            lambda k: self.sf(k) <= target if upper else self.cdf(k) >= target,
+            low,
+            high,
+        )
+        lowest, highest = self.support
+        never = target <= 0 if upper else target >= 1
+        always = target >= 1 if upper else target <= 0
+        return np.asarray(np.where(never, highest, np.where(always, lowest - 1, high)))
 
 
 class Labels(Distribution):
@@ -412,150 +442,68 @@ def _label_text(label: Hashable) -> str | None:
     return '"' + label.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-Term: TypeAlias = "Callable[[Floats, Floats, Floats], tuple[Floats, Floats]]"
-"""(log p, log q, L) -> the integrand, and by how much it moves when L is off by one."""
+class IntegerBlocks(WholeNumbers):
+    """Masses on disjoint blocks of integers, spread evenly inside each block."""
 
+    def __init__(self, first: Integers, last: Integers, masses: Floats, text: str = "", *, named: bool = False) -> None:
+        keep = masses > 0
+        self.first, self.last = np.asarray(first)[keep], np.asarray(last)[keep]
+        self.masses: Floats = np.asarray(masses, dtype=float)[keep]
+        self._text, self._named = text or f"integers({self.masses.size} atoms)", named
+        with np.errstate(divide="ignore"):
+            # floats: the outermost blocks may reach the ends of int64
+            self._logs = np.log(self.masses) - np.log(self.last.astype(float) - self.first.astype(float) + 1)
 
-class Pair(ABC):
-    """P (``null``) against Q (``alternative``), on a common domain."""
-
-    null: Distribution
-    alternative: Distribution
+    @classmethod
+    def from_labels(cls, labels: Labels) -> IntegerBlocks | None:
+        """The same distribution on the integers, or None where some label is no integer."""
+        values = []
+        for label in labels.labels:
+            if not isinstance(label, (int, np.integer)) or abs(int(label)) > 2**53:
+                return None
+            values.append(int(label))
+        order = np.argsort(values, kind="stable")
+        k = np.array(values, dtype=np.int64)[order]
+        return cls(k, k, labels.probabilities[order], labels.describe(), named=labels.named)
 
     @property
-    @abstractmethod
-    def kind(self) -> str:
-        """``"labels"``, ``"integers"`` or ``"reals"``."""
-
-    @abstractmethod
-    def ratio(self, x: Any) -> Floats:
-        """L(x) for each record; NaN where both densities are zero."""
+    def named(self) -> bool:
+        return self._named
 
     @property
-    @abstractmethod
-    def ratio_range(self) -> tuple[float, float]:
-        """Essential infimum and supremum of L."""
+    def support(self) -> tuple[float, float]:
+        return float(self.first[0]), float(self.last[-1])
 
-    @abstractmethod
-    def above(self, level: float) -> tuple[float, float]:
-        """(P(L > level), Q(L > level))."""
+    def describe(self) -> str:
+        return self._text
 
-    @abstractmethod
-    def below(self, level: float) -> tuple[float, float]:
-        """(P(L < level), Q(L < level))."""
+    def logpmf(self, k: ArrayLike) -> Floats:
+        x = np.asarray(k, dtype=float)
+        index = np.clip(np.searchsorted(self.first, x, side="right") - 1, 0, None)
+        inside = (x >= self.first[index]) & (x <= self.last[index]) & (x == np.floor(x))
+        return np.asarray(np.where(inside, self._logs[index], -np.inf))
 
-    @abstractmethod
-    def integral(self, term: Term, levels: tuple[float, ...] = ()) -> float:
-        """Integral of ``term`` over the domain; ``levels`` are the values of L at which it has a kink."""
+    def cdf(self, x: ArrayLike) -> Floats:
+        k = np.floor(np.asarray(x, dtype=float))
+        before = np.concatenate([[0.0], np.cumsum(self.masses)])
+        index = np.searchsorted(self.last, k, side="right")
+        return np.asarray(np.minimum(before[index] + self._part(index, k, below=True), 1.0))
 
-    @abstractmethod
-    def hockey_stick(self, level: float, reverse: bool = False) -> float:
-        r"""Mass by which P exceeds e^level Q.
+    def sf(self, x: ArrayLike) -> Floats:
+        k = np.floor(np.asarray(x, dtype=float))
+        after = np.concatenate([np.cumsum(self.masses[::-1])[::-1], [0.0]])
+        index = np.searchsorted(self.first, k, side="right")
+        return np.asarray(np.minimum(after[index] + self._part(index - 1, k, below=False), 1.0))
 
-        .. math:: D_y(P\|Q) = \int \max\{P - e^y Q, 0\}
-
-        With ``reverse`` the roles of P and Q are exchanged. Guarantees: in [0, 1]; non-increasing in the
-        level; total variation at level 0; relative error at most 1e-10.
-        """
-
-    @cached_property
-    def total_variation(self) -> float:
-        """TV(P, Q), the hockey-stick divergence at level 0."""
-        return self.hockey_stick(0.0)
-
-    @cached_property
-    def hellinger_squared(self) -> float:
-        r"""H^2(P, Q) = 1 - \int \sqrt{PQ}, without cancellation for close pairs."""
-        return min(self.integral(hellinger_term), 1.0)
+    def _part(self, index: NDArray[np.intp], x: Floats, *, below: bool) -> Floats:
+        """Mass of block ``index`` at or below x, or above it; nothing where x is in no such block."""
+        safe = np.clip(index, 0, self.masses.size - 1)
+        first, last = self.first[safe].astype(float), self.last[safe].astype(float)
+        inside = (index >= 0) & (index < self.masses.size) & (x >= first) & (x <= last)
+        share = (x - first + 1 if below else last - x) / (last - first + 1)
+        return np.asarray(np.where(inside, share * self.masses[safe], 0.0))
 
     @cached_property
-    def kl(self) -> float:
-        r"""KL(P||Q), which may be infinite."""
-        return self._kullback_leibler(reverse=False)
-
-    @cached_property
-    def kl_reverse(self) -> float:
-        r"""KL(Q||P), which may be infinite."""
-        return self._kullback_leibler(reverse=True)
-
-    @abstractmethod
-    def _kullback_leibler(self, *, reverse: bool) -> float: ...
-
-    def clamped_hellinger(self, lower: float, upper: float) -> float:
-        r"""Half the squared distance of the roots of min{P, e^upper Q} and min{Q, e^-lower P}.
-
-        .. math:: \tfrac12 \int (\sqrt{\tilde P} - \sqrt{\tilde Q})^2 = (1 - \tau) H^2(P', Q')
-
-        (the equality for the paper's clamp). Needs lower <= 0 <= upper.
-        """
-
-        def term(log_p: Floats, log_q: Floats, ratio: Floats) -> tuple[Floats, Floats]:
-            clipped = np.clip(ratio, lower, upper)
-            # where L is clamped the larger of the two is the smaller one times e^|clamp|
-            larger = np.where(ratio >= 0, np.minimum(log_p, log_q + upper), np.minimum(log_q, log_p - lower))
-            return _hellinger_density(larger, clipped)
-
-        return self.integral(term, (lower, upper))
-
-    def clamped_gap(self, lower: float, upper: float) -> float:
-        r"""One-record advantage of the soft clamped test by direct integration.
-
-        .. math:: \int (P - Q)\,\sigma([L]_a^b / 2) = \tfrac12 \int (P - Q) \tanh([L]_a^b / 4)
-        """
-
-        def term(log_p: Floats, log_q: Floats, ratio: Floats) -> tuple[Floats, Floats]:
-            larger = np.exp(np.maximum(log_p, log_q))
-            gap = np.where(ratio >= 0, 1.0, -1.0) * -np.expm1(-np.abs(ratio))
-            soft = np.tanh(np.clip(ratio, lower, upper) / 4) / 2
-            return larger * gap * soft, larger * (np.abs(soft) + np.abs(gap))
-
-        return self.integral(term, (lower, 0.0, upper))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.null.describe()}, {self.alternative.describe()})"
-
-
-def _hellinger_density(log_larger: Floats, ratio: Floats) -> tuple[Floats, Floats]:
-    """(sqrt p - sqrt q)^2 / 2 = max(p, q) (1 - e^(-|L|/2))^2 / 2."""
-    larger = np.exp(log_larger)
-    gap = -np.expm1(-np.abs(ratio) / 2)
-    return larger * gap * gap / 2, larger * gap
-
-
-def hellinger_term(log_p: Floats, log_q: Floats, ratio: Floats) -> tuple[Floats, Floats]:
-    """Integrand of the squared Hellinger distance."""
-    return _hellinger_density(np.maximum(log_p, log_q), ratio)
-
-
-def hockey_stick_term(level: float, *, reverse: bool) -> Term:
-    """max(p - e^level q, 0) = p (1 - e^(level - L)) where L > level."""
-
-    def term(log_p: Floats, log_q: Floats, ratio: Floats) -> tuple[Floats, Floats]:
-        log_top, excess = (log_q, -ratio - level) if reverse else (log_p, ratio - level)
-        there = excess > 0
-        top = np.where(there, np.exp(log_top), 0.0)
-        return top * -np.expm1(-np.where(there, excess, 0.0)), top
-
-    return term
-
-
-def kullback_leibler_term(*, reverse: bool) -> Term:
-    """p log(p/q) + q - p, which is never negative and integrates to KL(P||Q)."""
-
-    def term(log_p: Floats, log_q: Floats, ratio: Floats) -> tuple[Floats, Floats]:
-        log_top, log_bottom, gain = (log_q, log_p, -ratio) if reverse else (log_p, log_q, ratio)
-        top, bottom = np.exp(log_top), np.exp(log_bottom)
-        # a density that underflowed; a true zero under P never comes here
-        gain = np.where(log_bottom == -np.inf, log_top + 745.2, gain)
-        near = np.abs(gain) < 1e-2
-        t = np.where(near, gain, 0.0)
-        # e^-t - 1 + t by its series where it cancels
-        series = t * t * (1 / 2 + t * (-1 / 6 + t * (1 / 24 + t * (-1 / 120 + t * (1 / 720 - t / 5040)))))
-        plain = np.where(top > 0, np.where(near | (top == 0), 0.0, gain), 0.0)
-        far = np.where(top > 0, top * plain, 0.0) + (bottom - top)
-        value = np.where(near, top * series, far)
-        with np.errstate(invalid="ignore"):
-            moved = np.where(near, top * np.abs(t), top + bottom)
-        return value, moved
-
-    return term
+    def edges(self) -> Integers:
+        ends = np.minimum(self.last, np.iinfo(np.int64).max - 1) + 1
+        return distinct(np.concatenate([self.first, ends]))

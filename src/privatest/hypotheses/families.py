@@ -1,16 +1,11 @@
-"""Frozen distributions of the named families, as scipy.stats has them but without importing it.
+"""Named families of distributions: their parameters, their formulas, and scipy's frozen distributions as ours.
 
-Importing ``scipy.stats`` takes a second, longer than a whole plan. What a pair needs of a named family is a handful of
-formulas; here they are, the same as scipy's, with the special functions of the standard library or of
-``scipy.special``, loaded when a family first needs them. See docs/decisions/008-own-formulas.md.
+A :class:`Family` names its parameters in order, the rule of each, and how to freeze a member. Parameters are the
+textbook ones: ``normal(mean, sd)``, ``uniform(low, high)``, ``exponential(scale)`` or ``exponential(rate=...)``,
+``gamma(shape, scale)``, ``student_t(df, loc, scale)``.
 
-The families of distributions that can be written as text, and how scipy calls them.
-
-Every family names its parameters in order, what each must satisfy, and how to build the frozen scipy
-distribution, or our own formulas for it, which are quicker to load. What scipy's continuous distributions lack, classic
-and new-style, is added here.
-Parameters are the textbook ones: ``normal(mean, sd)``, ``uniform(low, high)``,
-``exponential(scale)`` or ``exponential(rate=...)``, ``gamma(shape, scale)``, ``student_t(df, loc, scale)``.
+Common families are computed by formulas of their own, the same as scipy's, because to import ``scipy.stats`` takes
+longer than a whole plan (docs/decisions/008-own-formulas.md). All others are scipy's frozen distributions.
 """
 
 from __future__ import annotations
@@ -18,31 +13,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from privatest.errors import InvalidDistribution
-from privatest.hypotheses.distribution import LEVELS, Reals, find_breaks
-from privatest.numbers import Floats, quiet
-
-if TYPE_CHECKING:
-    from privatest.numbers import Floats
-
+from privatest.hypotheses.density import LEVELS, find_breaks
+from privatest.hypotheses.distribution import Reals, WholeNumbers, smallest_integers
+from privatest.numbers import Floats, Integers, distinct, quiet
 
 _LOG_ROOT_2_PI: Final = math.log(math.sqrt(2 * math.pi))
-_ROOT_HALF: Final = math.sqrt(0.5)
-_inner_quantile = NormalDist().inv_cdf
+_HALF_LINE: Final = (0.0, math.inf)
 
 
 @dataclass(frozen=True)
 class Formulas:
-    """A family at location 0 and scale 1, as functions of x (or a probability strictly between 0 and 1) and the shapes.
+    """A continuous family at location 0 and scale 1.
 
-    ``logpdf`` is called on the support, ``cdf`` and ``sf`` inside it; what they give elsewhere is not looked at.
+    The functions take arrays of x, or of probabilities strictly between 0 and 1, and the shapes. Their values outside
+    of the support are ignored.
     """
 
     logpdf: Callable[..., Floats]
@@ -52,11 +44,11 @@ class Formulas:
     isf: Callable[..., Floats]
     support: tuple[float, float] = (-math.inf, math.inf)
     with_ends: bool = True
-    """Whether the density is taken at the ends of the support too; else it is 0 there."""
+    """Whether the density is positive at the ends of the support."""
 
 
 class FrozenReals:
-    """The members of a frozen continuous scipy distribution that pairs use."""
+    """A member of a family with :class:`Formulas`: the methods of a frozen scipy distribution that pairs need."""
 
     def __init__(self, family: str, shapes: tuple[float, ...], loc: float, scale: float) -> None:
         self._family, self._shapes, self._loc, self._scale = family, shapes, loc, scale
@@ -68,7 +60,7 @@ class FrozenReals:
 
     @property
     def cut(self) -> float | None:
-        """Where only the side of a number counts: the number that divides them."""
+        """The cut of a share above it; None for other families."""
         return self._loc if self._family == "share_above" else None
 
     def support(self) -> tuple[float, float]:
@@ -115,17 +107,14 @@ class FrozenReals:
             x = formula(np.where(inner, share, 0.5), *self._shapes) * self._scale + self._loc
         return np.where(inner, x, np.where(share == 0, at_0, np.where(share == 1, at_1, np.nan)))
 
-    @cached_property
-    def _of_scipy(self) -> Any:
-        from scipy import stats
-
-        return getattr(stats, self._family)(*self._shapes, loc=self._loc, scale=self._scale)
-
     def rvs(self, size: int, random_state: np.random.Generator) -> Any:
-        """Draws, which are scipy's own where it knows the family."""
+        """Draws, which are scipy's own if it has the family."""
         if self.cut is not None:
             return self.ppf(random_state.random(size))
-        return self._of_scipy.rvs(size=size, random_state=random_state)
+        from scipy import stats
+
+        law = getattr(stats, self._family)(*self._shapes, loc=self._loc, scale=self._scale)
+        return law.rvs(size=size, random_state=random_state)
 
 
 def _each(function: Callable[[float], float], x: Floats) -> Floats:
@@ -133,29 +122,14 @@ def _each(function: Callable[[float], float], x: Floats) -> Floats:
     return np.fromiter(map(function, x.ravel().tolist()), dtype=np.float64, count=x.size).reshape(x.shape)
 
 
-def _quantile(u: float) -> float:
-    """The standard normal quantile."""
-    return _inner_quantile(u) if 0.0 < u < 1.0 else math.inf if u == 1.0 else -math.inf if u == 0.0 else math.nan
-
-
-def _normal_logpdf(x: Floats) -> Floats:
-    return np.asarray(-(x**2) / 2.0 - _LOG_ROOT_2_PI)
-
-
 def _normal_cdf(x: Floats) -> Floats:
-    return 0.5 * _each(math.erfc, -x * _ROOT_HALF)
-
-
-def _normal_sf(x: Floats) -> Floats:
-    return 0.5 * _each(math.erfc, x * _ROOT_HALF)
+    return 0.5 * _each(math.erfc, -x * math.sqrt(0.5))
 
 
 def _normal_ppf(u: Floats) -> Floats:
-    return _each(_quantile, u)
-
-
-def _normal_isf(u: Floats) -> Floats:
-    return -_each(_quantile, u)
+    """The standard normal quantile, of shares rounded to 0 or 1 too."""
+    quantile = NormalDist().inv_cdf
+    return _each(lambda share: quantile(share) if 0 < share < 1 else math.inf if share else -math.inf, u)
 
 
 def _laplace_cdf(x: Floats) -> Floats:
@@ -164,28 +138,6 @@ def _laplace_cdf(x: Floats) -> Floats:
 
 def _laplace_ppf(u: Floats) -> Floats:
     return np.where(u > 0.5, -np.log(2 * (1 - u)), np.log(2 * u))
-
-
-# A share of the mass above 0, the rest below. Pairs with the same cut have a ratio that only knows the side: what lies
-# on either could have any shape.
-def _share_logpdf(x: Floats, share: float) -> Floats:
-    return np.where(x >= 0, math.log(share), math.log1p(-share)) - np.abs(x)
-
-
-def _share_cdf(x: Floats, share: float) -> Floats:
-    return np.where(x >= 0, 1.0 - share * np.exp(-np.abs(x)), (1.0 - share) * np.exp(-np.abs(x)))
-
-
-def _share_sf(x: Floats, share: float) -> Floats:
-    return np.where(x >= 0, share * np.exp(-np.abs(x)), 1.0 - (1.0 - share) * np.exp(-np.abs(x)))
-
-
-def _share_ppf(u: Floats, share: float) -> Floats:
-    return np.where(u > 1 - share, -np.log((1 - u) / share), np.log(u / (1 - share)))
-
-
-def _share_isf(u: Floats, share: float) -> Floats:
-    return np.where(u > share, np.log((1 - u) / (1 - share)), -np.log(u / share))
 
 
 def _cauchy_logpdf(x: Floats) -> Floats:
@@ -199,54 +151,14 @@ def _cauchy_isf(u: Floats) -> Floats:
     return np.where(u == 0.5, 0.0, 1 / np.tan(math.pi * np.where(u > 0.5, u - 1, u)))
 
 
-def special_functions() -> Any:
-    """``scipy.special``, loaded when a family first needs it."""
-    from scipy import special
-
-    return special
-
-
-def _logistic_logpdf(x: Floats) -> Floats:
-    y = -np.abs(x)
-    return np.asarray(y - 2.0 * np.log1p(np.exp(y)))
-
-
-def _logistic_cdf(x: Floats) -> Floats:
-    small = np.exp(-np.abs(x))
-    return np.where(x < 0, small, 1.0) / (1.0 + small)
-
-
-def _logistic_ppf(u: Floats) -> Floats:
-    """log u/(1 - u), near 1/2 from the distance to it."""
-    return np.where(np.abs(u - 0.5) < 0.2, 2 * np.arctanh(2 * (u - 0.5)), np.log(u / (1 - u)))
-
-
-def _gamma_logpdf(x: Floats, a: float) -> Floats:
-    special = special_functions()
-    return np.asarray(special.xlogy(a - 1.0, x) - x - special.gammaln(a))
-
-
-def _weibull_logpdf(x: Floats, c: float) -> Floats:
-    return np.asarray(np.log(c) + (0.0 if c == 1 else (c - 1) * np.log(x)) - x**c)
-
-
-def _lognormal_logpdf(x: Floats, s: float) -> Floats:
-    return np.asarray(-(np.log(x) ** 2) / (2 * s**2) - np.log(s * x * np.sqrt(2 * np.pi)))
-
-
-def _student_logpdf(x: Floats, df: float) -> Floats:
-    constant = np.log(special_functions().poch(0.5 * df, 0.5)) - 0.5 * (np.log(df) + np.log(np.pi))
-    return np.asarray(constant - (df + 1) / 2 * np.log1p(x * x / df))
-
-
-def _chi2_logpdf(x: Floats, df: float) -> Floats:
-    special = special_functions()
-    return np.asarray(special.xlogy(df / 2.0 - 1, x) - x / 2.0 - special.gammaln(df / 2.0) - (np.log(2) * df) / 2.0)
-
-
-_HALF_LINE: Final = (0.0, math.inf)
 CONTINUOUS: Final[dict[str, Formulas]] = {
-    "norm": Formulas(_normal_logpdf, _normal_cdf, _normal_sf, _normal_ppf, _normal_isf),
+    "norm": Formulas(
+        lambda x: np.asarray(-(x**2) / 2.0 - _LOG_ROOT_2_PI),
+        _normal_cdf,
+        lambda x: _normal_cdf(-x),
+        _normal_ppf,
+        lambda u: -_normal_ppf(u),
+    ),
     "laplace": Formulas(
         lambda x: -np.abs(x) - math.log(2),
         _laplace_cdf,
@@ -254,12 +166,14 @@ CONTINUOUS: Final[dict[str, Formulas]] = {
         _laplace_ppf,
         lambda u: -_laplace_ppf(u),
     ),
+    # A share of the mass above 0, the rest below. In pairs with the same cut only the side counts, whatever the shape
+    # on either side.
     "share_above": Formulas(
-        _share_logpdf,
-        _share_cdf,
-        _share_sf,
-        _share_ppf,
-        _share_isf,
+        lambda x, share: np.where(x >= 0, math.log(share), math.log1p(-share)) - np.abs(x),
+        lambda x, share: np.where(x >= 0, 1.0 - share * np.exp(-np.abs(x)), (1.0 - share) * np.exp(-np.abs(x))),
+        lambda x, share: np.where(x >= 0, share * np.exp(-np.abs(x)), 1.0 - (1.0 - share) * np.exp(-np.abs(x))),
+        lambda u, share: np.where(u > 1 - share, -np.log((1 - u) / share), np.log(u / (1 - share))),
+        lambda u, share: np.where(u > share, np.log((1 - u) / (1 - share)), -np.log(u / share)),
     ),
     "cauchy": Formulas(
         _cauchy_logpdf,
@@ -268,20 +182,6 @@ CONTINUOUS: Final[dict[str, Formulas]] = {
         lambda u: -_cauchy_isf(u),
         _cauchy_isf,
     ),
-    "logistic": Formulas(
-        _logistic_logpdf,
-        _logistic_cdf,
-        lambda x: _logistic_cdf(-x),
-        _logistic_ppf,
-        lambda u: -_logistic_ppf(u),
-    ),
-    "gumbel_r": Formulas(
-        lambda x: -x - np.exp(-x),
-        lambda x: np.exp(-np.exp(-x)),
-        lambda x: -np.expm1(-np.exp(-x)),
-        lambda u: -np.log(-np.log(u)),
-        lambda u: -np.log(-np.log1p(-u)),
-    ),
     "uniform": Formulas(np.zeros_like, lambda x: x, lambda x: 1.0 - x, lambda u: u, lambda u: 1.0 - u, (0.0, 1.0)),
     "expon": Formulas(
         lambda x: -x,
@@ -289,48 +189,6 @@ CONTINUOUS: Final[dict[str, Formulas]] = {
         lambda x: np.exp(-x),
         lambda u: -np.log1p(-u),
         lambda u: -np.log(u),
-        _HALF_LINE,
-    ),
-    "halfnorm": Formulas(
-        lambda x: 0.5 * np.log(2.0 / np.pi) - x * x / 2.0,
-        lambda x: _each(math.erf, x / np.sqrt(2)),
-        lambda x: 2 * _normal_sf(x),
-        lambda u: _normal_ppf((1 + u) / 2.0),
-        lambda u: _normal_isf(u / 2),
-        _HALF_LINE,
-    ),
-    "rayleigh": Formulas(
-        lambda x: np.log(x) - 0.5 * x * x,
-        lambda x: -np.expm1(-0.5 * x**2),
-        lambda x: np.exp(-0.5 * x * x),
-        lambda u: np.sqrt(-2 * np.log1p(-u)),
-        lambda u: np.sqrt(-2 * np.log(u)),
-        _HALF_LINE,
-        with_ends=False,
-    ),
-    "gamma": Formulas(
-        _gamma_logpdf,
-        lambda x, a: special_functions().gammainc(a, x),
-        lambda x, a: special_functions().gammaincc(a, x),
-        lambda u, a: special_functions().gammaincinv(a, u),
-        lambda u, a: special_functions().gammainccinv(a, u),
-        _HALF_LINE,
-    ),
-    "invgamma": Formulas(
-        lambda x, a: -(a + 1) * np.log(x) - special_functions().gammaln(a) - 1.0 / x,
-        lambda x, a: special_functions().gammaincc(a, 1.0 / x),
-        lambda x, a: special_functions().gammainc(a, 1.0 / x),
-        lambda u, a: 1.0 / special_functions().gammainccinv(a, u),
-        lambda u, a: 1.0 / special_functions().gammaincinv(a, u),
-        _HALF_LINE,
-        with_ends=False,
-    ),
-    "weibull_min": Formulas(
-        _weibull_logpdf,
-        lambda x, c: -np.expm1(-(x**c)),
-        lambda x, c: np.exp(-(x**c)),
-        lambda u, c: (-np.log1p(-u)) ** (1.0 / c),
-        lambda u, c: (-np.log(u)) ** (1 / c),
         _HALF_LINE,
     ),
     "pareto": Formulas(
@@ -342,36 +200,21 @@ CONTINUOUS: Final[dict[str, Formulas]] = {
         (1.0, math.inf),
     ),
     "lognorm": Formulas(
-        _lognormal_logpdf,
+        lambda x, s: np.asarray(-(np.log(x) ** 2) / (2 * s**2) - np.log(s * x * np.sqrt(2 * np.pi))),
         lambda x, s: _normal_cdf(np.log(x) / s),
-        lambda x, s: _normal_sf(np.log(x) / s),
+        lambda x, s: _normal_cdf(-np.log(x) / s),
         lambda u, s: np.exp(s * _normal_ppf(u)),
-        lambda u, s: np.exp(s * _normal_isf(u)),
+        lambda u, s: np.exp(-s * _normal_ppf(u)),
         _HALF_LINE,
         with_ends=False,
     ),
-    "t": Formulas(
-        _student_logpdf,
-        lambda x, df: special_functions().stdtr(df, x),
-        lambda x, df: special_functions().stdtr(df, -x),
-        lambda u, df: special_functions().stdtrit(df, u),
-        lambda u, df: -special_functions().stdtrit(df, u),
-    ),
-    "chi2": Formulas(
-        _chi2_logpdf,
-        lambda x, df: special_functions().chdtr(df, x),
-        lambda x, df: special_functions().chdtrc(df, x),
-        lambda u, df: 2 * special_functions().gammaincinv(df / 2, u),
-        lambda u, df: special_functions().chdtri(df, u),
-        _HALF_LINE,
-    ),
 }
-"""By their names in scipy.stats. Its beta is not among them: ``scipy.special`` loses its quantiles far out."""
+"""By their names in scipy.stats."""
 
 
 @dataclass(frozen=True)
 class Masses:
-    """A family as functions of an integer k of its support and the shapes; ``high`` gives the support's end."""
+    """A family on the integers: functions of an integer in its support and the shapes; ``high`` ends the support."""
 
     logpmf: Callable[..., Floats]
     cdf: Callable[..., Floats]
@@ -381,7 +224,7 @@ class Masses:
 
 
 class FrozenIntegers:
-    """The members of a frozen discrete scipy distribution that pairs use."""
+    """A member of a family with :class:`Masses`: the methods of a frozen scipy distribution that pairs need."""
 
     def __init__(self, family: str, shapes: tuple[float, ...]) -> None:
         self._family, self._shapes = family, shapes
@@ -416,111 +259,29 @@ class FrozenIntegers:
         return np.where(there, inside, outside)
 
     def ppf(self, u: ArrayLike) -> Floats:
-        """The smallest k with cdf(k) >= u.
-
-        Invariant: cdf(low) < u <= cdf(high), once high is far enough.
-        """
+        """The smallest k with cdf(k) >= u."""
         share = np.asarray(u, dtype=np.float64)
-        low = np.full(share.shape, self._low - 1)
-        high = np.full(share.shape, min(self._high, self._low + 1))
-        while bool(np.any(short := (self.cdf(high) < share) & (high < min(self._high, 2.0**60)))):
-            low = np.where(short, high, low)
-            high = np.where(short, np.minimum(self._low + 2 * (high - self._low), self._high), high)
-        while bool(np.any(high - low > 1)):
-            middle = np.floor((low + high) / 2)
-            there = self.cdf(middle) >= share
-            high, low = np.where(there, middle, high), np.where(there, low, middle)
-        return np.where((share > 0) & (share < 1), high, np.where(share == 1, self._high, self._low - 1))
-
-    @cached_property
-    def _of_scipy(self) -> Any:
-        from scipy import stats
-
-        return getattr(stats, self._family)(*self._shapes)
+        low, high = (np.full(share.shape, end) for end in (self._low - 1, min(self._high, 2.0**53)))
+        found = smallest_integers(lambda k: self.cdf(k) >= share, low, high)
+        return np.where((share > 0) & (share < 1), found, np.where(share == 1, self._high, self._low - 1))
 
     def rvs(self, size: int, random_state: np.random.Generator) -> Any:
         """Draws, which are scipy's own."""
-        return self._of_scipy.rvs(size=size, random_state=random_state)
+        from scipy import stats
+
+        return getattr(stats, self._family)(*self._shapes).rvs(size=size, random_state=random_state)
 
 
-def _log_factorials(k: Floats) -> Floats:
-    """log k!, by the standard library where that is quicker than loading scipy.special."""
-    if k.size > _MOST_EACH or float(np.max(k, initial=0.0)) > 1e300:
-        return np.asarray(special_functions().gammaln(k + 1))
-    return _each(math.lgamma, k + 1)
+def _special() -> Any:
+    """``scipy.special``, loaded when a family first needs it."""
+    from scipy import special
+
+    return special
 
 
 def _binomial_logpmf(k: Floats, n: float, p: float) -> Floats:
-    ways = math.lgamma(n + 1) - (_log_factorials(k) + _log_factorials(n - k))
-    hits, misses = math.log(p) if p > 0 else -math.inf, math.log1p(-p) if p < 1 else -math.inf
-    return np.asarray(ways + np.where(k == 0, 0.0, k * hits) + np.where(k == n, 0.0, (n - k) * misses))
-
-
-def _poisson_logpmf(k: Floats, mean: float) -> Floats:
-    return np.asarray(k * math.log(mean) - _log_factorials(k) - mean)
-
-
-# Values of a function of the standard library that take less time than loading scipy.special.
-_MOST_EACH = 1 << 16
-# Means of Poisson laws, and numbers of trials of binomial ones, whose masses are quickly added up.
-_LARGEST_MEAN = _MOST_TRIALS = 1e4
-
-
-def _added_up(masses: Floats) -> tuple[Floats, Floats]:
-    """Pr[K <= k] and Pr[K > k] for k = 0, 1, ..., each added up from its small end, of masses up to a factor."""
-    masses = masses / math.fsum(masses)
-    return np.cumsum(masses), np.append(np.cumsum(masses[::-1])[-2::-1], 0.0)
-
-
-@lru_cache(maxsize=64)
-def _poisson_sums(mean: float) -> tuple[Floats, Floats]:
-    """Pr[K <= k] and Pr[K > k] for k = 0, 1, ... until nothing is left.
-
-    Masses follow from those beside them, from the largest on, which is found from their sum being 1.
-    """
-    top = math.floor(mean)
-    last = top + 64 + math.ceil(40 * math.sqrt(mean)) + math.ceil(mean)
-    with np.errstate(under="ignore"):
-        up = np.cumprod(mean / np.arange(top + 1, last + 1, dtype=np.float64))
-        down = np.cumprod(np.arange(top, 0, -1, dtype=np.float64) / mean)[::-1]
-        return _added_up(np.concatenate([down, [1.0], up]))
-
-
-@lru_cache(maxsize=64)
-def _binomial_sums(n: int, p: float) -> tuple[Floats, Floats]:
-    """The same of so many trials."""
-    top, odds = min(math.floor((n + 1) * p), n), p / (1 - p)
-    with np.errstate(under="ignore"):
-        k = np.arange(top, n, dtype=np.float64)
-        up = np.cumprod((n - k) / (k + 1) * odds)
-        k = np.arange(top, 0, -1, dtype=np.float64)
-        down = np.cumprod(k / ((n - k + 1) * odds))[::-1]
-        return _added_up(np.concatenate([down, [1.0], up]))
-
-
-def _binomial_share(k: Floats, n: float, p: float, *, above: bool) -> Floats:
-    if n > _MOST_TRIALS or not 0 < p < 1:
-        special = special_functions()
-        return np.asarray((special.betainc if above else special.betaincc)(k + 1, n - k, p))
-    return _binomial_sums(int(n), p)[above][k.astype(np.intp)]
-
-
-def _poisson_share(k: Floats, mean: float, *, above: bool) -> Floats:
-    if mean > _LARGEST_MEAN:
-        special = special_functions()
-        return np.asarray((special.pdtrc if above else special.pdtr)(k, mean))
-    sums = _poisson_sums(mean)[above]
-    return np.asarray(np.where(k < len(sums), sums[np.clip(k, 0, len(sums) - 1).astype(np.intp)], float(not above)))
-
-
-def _geometric_logpmf(k: Floats, p: float) -> Floats:
-    return np.asarray(np.where(k == 1, 0.0, (k - 1) * np.log1p(-p)) + np.log(p))
-
-
-def _negative_binomial_logpmf(k: Floats, n: float, p: float) -> Floats:
-    special = special_functions()
-    ways = special.gammaln(n + k) - special.gammaln(k + 1) - special.gammaln(n)
-    return np.asarray(ways + n * np.log(p) + special.xlog1py(k, -p))
+    gammaln, xlogy, xlog1py = _special().gammaln, _special().xlogy, _special().xlog1py
+    return np.asarray(gammaln(n + 1) - (gammaln(k + 1) + gammaln(n - k + 1)) + xlogy(k, p) + xlog1py(n - k, -p))
 
 
 DISCRETE: Final[dict[str, Masses]] = {
@@ -532,28 +293,29 @@ DISCRETE: Final[dict[str, Masses]] = {
     ),
     "binom": Masses(
         _binomial_logpmf,
-        lambda k, n, p: _binomial_share(k, n, p, above=False),
-        lambda k, n, p: _binomial_share(k, n, p, above=True),
+        lambda k, n, p: _special().betaincc(k + 1, n - k, p),
+        lambda k, n, p: _special().betainc(k + 1, n - k, p),
         high=lambda n, _: n,
     ),
     "poisson": Masses(
-        _poisson_logpmf,
-        lambda k, mean: _poisson_share(k, mean, above=False),
-        lambda k, mean: _poisson_share(k, mean, above=True),
+        lambda k, mean: k * math.log(mean) - _special().gammaln(k + 1) - mean,
+        lambda k, mean: _special().pdtr(k, mean),
+        lambda k, mean: _special().pdtrc(k, mean),
     ),
     "geom": Masses(
-        _geometric_logpmf,
+        lambda k, p: np.where(k == 1, 0.0, (k - 1) * np.log1p(-p)) + np.log(p),
         lambda k, p: -np.expm1(np.log1p(-p) * k),
         lambda k, p: np.exp(np.log1p(-p) * k),
         low=1.0,
     ),
-    "nbinom": Masses(
-        _negative_binomial_logpmf,
-        lambda k, n, p: special_functions().betainc(n, k + 1, p),
-        lambda k, n, p: special_functions().betaincc(n, k + 1, p),
+    "zipf": Masses(
+        lambda k, a: -a * np.log(k) - math.log(_special().zeta(a)),
+        lambda k, a: 1 - _special().zeta(a, k + 1) / _special().zeta(a),
+        lambda k, a: _special().zeta(a, k + 1) / _special().zeta(a),
+        low=1.0,
     ),
 }
-"""By their names in scipy.stats. Its zipf is not among them: no special function is its cdf."""
+"""By their names in scipy.stats."""
 
 
 Rule = tuple[str, Callable[[float], bool]]
@@ -946,6 +708,8 @@ class FromScipy:
 
 def describe_scipy(frozen: Any) -> str:
     """Scipy's own words, such as ``norm(0, 1)``."""
+    if isinstance(frozen, ClassicNames):
+        return str(frozen)
     family = getattr(frozen, "dist", None)
     name = getattr(family, "name", None) or type(frozen).__name__
     arguments = [_short(value) for value in getattr(frozen, "args", ())]
@@ -982,14 +746,14 @@ class ScipyReals(FromScipy, Reals):
     def __init__(self, frozen: Any, spec: str | None = None, name: str = "distribution") -> None:
         super().__init__(frozen, spec)
         with quiet():
-            middle = float(np.asarray(self._frozen.median())) if _has_fast_quantiles(self._frozen) else 0.0
+            middle = float(np.asarray(self._frozen.median())) if has_formula(self._frozen, "_ppf") else 0.0
         if any(map(math.isnan, (*self._support, middle))):
             raise InvalidDistribution(
                 f"{name}={self.describe()} has invalid parameters: scipy gives NaN for its support or median."
             )
-        if _has_fast_quantiles(self._frozen):
+        if has_formula(self._frozen, "_ppf"):
             check_scale(self._frozen.ppf, f"{name}={self.describe()}")
-        self._from_density = _lacks_log_density(self._frozen)
+        self._from_density = not has_formula(self._frozen, "_logpdf")
 
     def logpdf(self, x: ArrayLike) -> Floats:
         with quiet():
@@ -999,13 +763,13 @@ class ScipyReals(FromScipy, Reals):
         return log
 
     def ppf(self, u: ArrayLike) -> Floats:
-        if not _has_fast_quantiles(self._frozen):
+        if not has_formula(self._frozen, "_ppf"):
             return super().ppf(u)
         with quiet():
             return np.asarray(self._frozen.ppf(u), dtype=float)
 
     def isf(self, u: ArrayLike) -> Floats:
-        if not _has_fast_quantiles(self._frozen):
+        if not has_formula(self._frozen, "_ppf"):
             return super().isf(u)
         with quiet():
             return np.asarray(self._frozen.isf(u), dtype=float)
@@ -1019,7 +783,7 @@ class ScipyReals(FromScipy, Reals):
         lo, hi = self._support
         ends = [x for x in (lo, hi) if math.isfinite(x)]
         try:
-            fast = _has_fast_quantiles(self._frozen)
+            fast = has_formula(self._frozen, "_ppf")
             quantiles = np.concatenate([self.ppf(LEVELS), self.isf(LEVELS)]) if fast else None
         except ArithmeticError:  # some of scipy's quantiles give up far out
             quantiles = None
@@ -1037,70 +801,135 @@ class ScipyReals(FromScipy, Reals):
         return np.asarray(self._given.rvs(size=size, random_state=rng), dtype=float)
 
 
-def _lacks_log_density(frozen: Any) -> bool:
-    """Whether scipy takes the log of the density for want of a formula."""
-    family = getattr(frozen, "dist", None)
-    if family is None:
-        return False
-    from scipy import stats
+LARGEST_COUNT: Final = 2**53
+"""Doubles tell neighbouring integers apart up to this."""
+DENSE: Final = 2**17
+"""Largest number of integers that are all atoms of their own."""
+FINENESS: Final = 2048
+"""A block at distance d from a bulk of half-width s holds about (d + s) / FINENESS integers."""
+NEGLIGIBLE: Final = math.log(1e-300)
+INVISIBLE: Final = math.log(1e-20)
+"""Log mass from which on integers stay atoms of their own, if they are not too many."""
 
-    return type(family)._logpdf is stats.rv_continuous._logpdf
+
+class ScipyIntegers(FromScipy, WholeNumbers):
+    """A frozen discrete scipy distribution on the integers."""
+
+    def __init__(self, frozen: Any, spec: str | None = None, name: str = "distribution") -> None:
+        super().__init__(frozen, spec)
+        lo, hi = self._support
+        if math.isnan(lo) or math.isnan(hi):
+            raise InvalidDistribution(
+                f"{name}={self.describe()} has invalid parameters: scipy gives NaN for its support."
+            )
+        if (math.isfinite(lo) and lo != round(lo)) or (math.isfinite(hi) and hi != round(hi)):
+            raise InvalidDistribution(
+                f"{name}={self.describe()} has mass off the integers (its support starts at {lo!r}): "
+                "shift it to the integers, or give a mapping from label to probability."
+            )
+        points = getattr(getattr(frozen, "dist", None), "xk", None)
+        if points is not None and bool(np.any(np.asarray(points, dtype=float) % 1 != 0)):
+            raise InvalidDistribution(
+                f"{name}={self.describe()} has mass off the integers: give a mapping from label to probability instead."
+            )
+        if has_formula(self._frozen, "_cdf") and self._beyond(LARGEST_COUNT) > 0.1:
+            raise InvalidDistribution(
+                f"{name}={self.describe()} has its mass beyond 2^53, where floating-point numbers do not tell one "
+                "integer from the next. Count in thousands, or take a continuous distribution."
+            )
+        if isinstance(self._frozen, FrozenIntegers):  # our formulas fail everywhere or nowhere: no need for the edges
+            ends = np.array([lo, min(lo + 1, hi)])
+        else:
+            ends = self.edges[[0, self.edges.size // 2, -2]].astype(float)
+        if np.isnan(self.logpmf(ends)).any():
+            raise InvalidDistribution(
+                f"{name}={self.describe()} has invalid parameters: scipy gives NaN for its masses."
+            )
+
+    def _beyond(self, far: float) -> float:
+        with quiet():
+            return float(np.asarray(self._frozen.sf(far))) + float(np.asarray(self._frozen.cdf(-far)))
+
+    def logpmf(self, k: ArrayLike) -> Floats:
+        with quiet():
+            return np.asarray(self._frozen.logpmf(k), dtype=float)
+
+    def sample(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
+        return np.asarray(self._given.rvs(size=size, random_state=rng)).astype(np.int64)
+
+    @cached_property
+    def edges(self) -> Integers:
+        centre, spread = self._bulk()
+        lo = self._reach(centre, -1)
+        hi = self._reach(centre, +1)
+        if hi - lo < DENSE:
+            return np.arange(lo, hi + 2, dtype=np.int64)
+        right = centre + _growing_steps(spread, hi - centre, abs(self._reach(centre, +1, INVISIBLE) - centre))
+        left = centre - _growing_steps(spread, centre - lo, abs(self._reach(centre, -1, INVISIBLE) - centre))
+        return distinct(np.concatenate([left, right, [lo, hi + 1]]))
+
+    def _bulk(self) -> tuple[int, int]:
+        """Median and half the distance between the quartiles, where scipy has a cdf; else the finite end."""
+        lo, hi = self._support
+        if has_formula(self._frozen, "_cdf"):
+            with quiet():
+                first, middle, third = np.asarray(self._frozen.ppf([0.25, 0.5, 0.75]), dtype=float)
+            if all(math.isfinite(x) and abs(x) < LARGEST_COUNT for x in (first, middle, third)):
+                return int(middle), max(1, int(third - first) // 2)
+        start = lo if math.isfinite(lo) else hi if math.isfinite(hi) else 0.0
+        return int(max(-LARGEST_COUNT, min(LARGEST_COUNT, start))), 1
+
+    def _reach(self, centre: int, side: int, bar: float = NEGLIGIBLE) -> int:
+        """How far out to go: the end of the support, or where the log of single masses is below the bar."""
+        end = self._support[(side + 1) // 2]
+        limit = int(min(abs(end - centre), LARGEST_COUNT)) if math.isfinite(end) else LARGEST_COUNT - abs(centre)
+        if limit < DENSE // 2 and math.isfinite(end):
+            return centre + side * limit
+        steps = np.unique(np.minimum(2 ** np.arange(0, 54, dtype=np.int64), limit))
+        # after the last step at which there still is mass everything is negligible; refine that step
+        for _ in range(6):
+            alive = np.flatnonzero(self.logpmf((centre + side * steps).astype(float)) >= bar)
+            last = int(alive[-1]) if alive.size else 0
+            if last == steps.size - 1 or steps[last + 1] - steps[last] <= 8:
+                break
+            steps = np.unique(np.linspace(steps[last], steps[last + 1], 65).astype(np.int64))
+        return centre + side * int(steps[min(last + 1, steps.size - 1)])
 
 
-def _has_fast_quantiles(frozen: Any) -> bool:
-    """Whether scipy has a formula for the quantiles; its generic root finder takes a millisecond for each."""
+def _growing_steps(spread: int, reach: int, visible: int) -> Integers:
+    """0 = d_0 < d_1 < ... < reach, single steps first, then steps of (d + spread) / FINENESS."""
+    few = visible <= DENSE
+    base = 1 if few else max(1, spread // FINENESS)
+    flat = max(0, min(reach, max(2 * FINENESS * base - spread, visible if few else 0)))
+    steps = np.arange(0, flat + 1, base, dtype=np.int64)
+    start = float(flat + spread)
+    count = max(0, math.ceil(math.log((reach + spread + 1.0) / start) / math.log1p(1 / FINENESS))) if start > 0 else 0
+    grown = start * np.exp(np.arange(1, count + 1) * math.log1p(1 / FINENESS)) - spread
+    return distinct(np.concatenate([steps, np.minimum(grown, reach).astype(np.int64)]))
+
+
+def has_formula(frozen: Any, method: str) -> bool:
+    """Whether scipy has a formula of this family for a method such as "_ppf", not only a generic search or sum."""
     family = getattr(frozen, "dist", None)
     if family is None:
         return True
     from scipy import stats
 
-    return type(family)._ppf is not stats.rv_continuous._ppf
+    generic = stats.rv_continuous if isinstance(family, stats.rv_continuous) else stats.rv_discrete
+    return getattr(type(family), method) is not getattr(generic, method)
 
 
-class NewScipyReals(Reals):
-    """A continuous distribution object such as ``stats.Normal(mu=0, sigma=1)``."""
+class ClassicNames:
+    """One of scipy's newer distributions, such as ``stats.Normal(mu=0, sigma=1)``, under the classic names."""
 
-    def __init__(self, given: Any, name: str = "distribution") -> None:
+    def __init__(self, given: Any) -> None:
         self._given = given
-        with quiet():
-            ends = given.support()
-            middle = np.asarray(given.median())
-        if middle.ndim > 0:
-            raise InvalidDistribution(
-                f"{name} holds an array of parameters: give one distribution with scalar parameters."
-            )
-        self._support = (float(ends[0]), float(ends[1]))
-        if math.isnan(self._support[0]) or math.isnan(self._support[1]) or math.isnan(float(middle)):
-            raise InvalidDistribution(f"{name}={self.describe()} has invalid parameters.")
-        check_scale(given.icdf, f"{name}={self.describe()}")
+        self.logpdf, self.cdf, self.sf = given.logpdf, given.cdf, given.ccdf
+        self.ppf, self.isf, self.support, self.median = given.icdf, given.iccdf, given.support, given.median
 
-    @property
-    def support(self) -> tuple[float, float]:
-        return self._support
+    def rvs(self, size: int, random_state: np.random.Generator) -> Any:
+        """Draws by inversion."""
+        return self.ppf(random_state.random(size))
 
-    def describe(self) -> str:
+    def __str__(self) -> str:
         return str(self._given)
-
-    def _call(self, method: str, x: ArrayLike) -> Floats:
-        with quiet():
-            return np.asarray(getattr(self._given, method)(np.asarray(x, dtype=float)), dtype=float)
-
-    def logpdf(self, x: ArrayLike) -> Floats:
-        return self._call("logpdf", x)
-
-    def cdf(self, x: ArrayLike) -> Floats:
-        return self._call("cdf", x)
-
-    def sf(self, x: ArrayLike) -> Floats:
-        return self._call("ccdf", x)
-
-    def ppf(self, u: ArrayLike) -> Floats:
-        return self._call("icdf", u)
-
-    def isf(self, u: ArrayLike) -> Floats:
-        return self._call("iccdf", u)
-
-    @cached_property
-    def breaks(self) -> Floats:
-        points = np.concatenate([self.ppf(LEVELS), self.isf(LEVELS), self._support])
-        return np.unique(points[np.isfinite(points)])

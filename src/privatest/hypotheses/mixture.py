@@ -16,10 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest.errors import InvalidDistribution
-from privatest.hypotheses.distribution import Distribution, Labels, Reals, check_probabilities
+from privatest.hypotheses.distribution import (
+    Distribution,
+    IntegerBlocks,
+    Labels,
+    Reals,
+    WholeNumbers,
+    check_probabilities,
+)
 from privatest.hypotheses.families import number_text
-from privatest.hypotheses.pair import IntegerBlocks, Ints, WholeNumbers
-from privatest.numbers import Floats, distinct
+from privatest.numbers import Floats, Integers, distinct
 
 
 def mixed(weights: ArrayLike, parts: Sequence[Distribution], name: str) -> Distribution:
@@ -126,7 +132,7 @@ class MixedIntegers(_Mixed, WholeNumbers):
         return _log_mix(self.weights, [part.logpmf(k) for part in self.parts])
 
     @cached_property
-    def edges(self) -> Ints:
+    def edges(self) -> Integers:
         return distinct(np.concatenate([part.edges for part in self.parts]))
 
     def sample(self, rng: np.random.Generator, size: int) -> NDArray[Any]:

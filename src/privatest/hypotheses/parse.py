@@ -30,23 +30,30 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privatest.errors import InvalidDistribution, NothingToTest, shown
-from privatest.hypotheses.distribution import Distribution, Labels, Pair, Reals, check_probabilities
-from privatest.hypotheses.families import ALIASES, FAMILIES, Family, NewScipyReals, ScipyReals, number_text
-from privatest.hypotheses.mixture import mixed
-from privatest.hypotheses.pair import ContinuousPair, DiscretePair, IntegerBlocks, ScipyIntegers, WholeNumbers
-from privatest.hypotheses.sets import (
-    Box,
+from privatest.hypotheses.distribution import (
+    Distribution,
     Hypothesis,
+    IntegerBlocks,
+    Labels,
     Leaf,
-    OneDistribution,
-    corrupted,
-    far_members,
-    make_box,
-    nearest_members,
-    union,
+    Reals,
+    WholeNumbers,
+    check_probabilities,
 )
+from privatest.hypotheses.families import (
+    ALIASES,
+    FAMILIES,
+    ClassicNames,
+    Family,
+    ScipyIntegers,
+    ScipyReals,
+    number_text,
+)
+from privatest.hypotheses.mixture import mixed
+from privatest.hypotheses.pair import ContinuousPair, DiscretePair, Pair
+from privatest.hypotheses.sets import Box, corrupted, far_members, make_box, nearest_members, union
 from privatest.numbers import suggestion
-from privatest.questions import unanswered
+from privatest.unanswered import unanswered
 
 DEEPEST = 20
 LONGEST = 1_000_000
@@ -74,7 +81,7 @@ class _Token:
 @dataclass(frozen=True)
 class _Argument:
     label: Hashable | None
-    value: float | Distribution | Hypothesis | _Range
+    value: float | Hypothesis | _Range
     place: int
 
 
@@ -86,7 +93,7 @@ class _Range:
     high: float
 
 
-def parse(text: str, name: str = "distribution", *, defaults: bool = True) -> Distribution | Hypothesis:
+def parse(text: str, name: str = "distribution", *, defaults: bool = True) -> Hypothesis:
     """The distribution, or the set of distributions, that ``text`` describes.
 
     Args:
@@ -178,7 +185,7 @@ class _Parser:
         if self._peek().kind != "end":
             raise self.error(f"expected nothing after the distribution but found {self._shown()}")
 
-    def distribution(self, depth: int) -> Distribution | Hypothesis:
+    def distribution(self, depth: int) -> Hypothesis:
         if depth > DEEPEST:
             raise self.error(f"nested more than {DEEPEST} deep")
         token = self._peek()
@@ -298,7 +305,7 @@ class _Parser:
         names = [parameter.name for parameter in family.parameters]
         given: dict[str, _Range] = {}
         for index, argument in enumerate(arguments):
-            if isinstance(argument.value, Distribution | Hypothesis):
+            if isinstance(argument.value, Hypothesis):
                 raise self.error(f"{family.name} takes numbers, not a distribution", argument.place)
             value = argument.value
             if not isinstance(value, _Range):
@@ -379,7 +386,7 @@ class _Parser:
     def _set(self, word: str, arguments: list[_Argument]) -> Hypothesis:
         values = [argument.value for argument in arguments]
         if word == "any_of":
-            parts = [as_hypothesis(each) for each in values if isinstance(each, Distribution | Hypothesis)]
+            parts = [each for each in values if isinstance(each, Hypothesis)]
             if len(parts) != len(values) or len(parts) < 2:
                 raise InvalidDistribution(
                     f"{self._name}: any_of takes two distributions or more: write any_of(normal(0, 1), normal(1, 1))."
@@ -388,7 +395,7 @@ class _Parser:
         label = "distance" if word == "near" else "share"
         if (
             len(values) != 2
-            or not isinstance(values[0], Distribution | Hypothesis)
+            or not isinstance(values[0], Hypothesis)
             or not isinstance(values[1], float)
             or arguments[0].label is not None
             or arguments[1].label not in (None, label)
@@ -397,9 +404,9 @@ class _Parser:
                 f"{self._name}: {word} takes a distribution and a number between 0 and 1: write "
                 f"{word}(normal(0, 1), {label}=0.02)."
             )
-        return corrupted(word, as_hypothesis(values[0]), values[1], label)
+        return corrupted(word, values[0], values[1], label)
 
-    def _median(self, word: str, arguments: list[_Argument]) -> Distribution | Hypothesis:
+    def _median(self, word: str, arguments: list[_Argument]) -> Hypothesis:
         names = ("cut",) if word == "median" else ("cut", "share")
         given = {str(argument.label or name): argument.value for argument, name in zip(arguments, names, strict=False)}
         wrong = len(arguments) != len(names) or set(given) != set(names)
@@ -508,16 +515,14 @@ def as_distribution(given: Any, name: str = "distribution") -> Distribution:
     >>> as_distribution([0.5, 0.5]).kind, as_distribution("poisson(3)").kind
     ('labels', 'integers')
     """
-    if isinstance(given, Distribution):
-        return given
     found = parse(given, name) if isinstance(given, str) else given
+    if isinstance(found, Distribution):
+        return found
     if isinstance(found, Hypothesis):
         raise InvalidDistribution(
             f"{name}={found.describe()} is a set of distributions: one distribution is needed here. "
             "Fix its parameters, as in 'normal(0, 1)'."
         )
-    if isinstance(found, Distribution):
-        return found
     if isinstance(given, Mapping):
         return Labels.from_mapping(given, name)
     if isinstance(given, (bool, int, float, complex, bytes, set, frozenset)) or given is None:
@@ -544,10 +549,7 @@ def as_hypothesis(given: Any, name: str = "hypothesis") -> Hypothesis:
     """
     if isinstance(given, Hypothesis):
         return given
-    if isinstance(given, str):
-        found = parse(given, name)
-        return found if isinstance(found, Hypothesis) else OneDistribution(found)
-    return OneDistribution(as_distribution(given, name))
+    return parse(given, name) if isinstance(given, str) else as_distribution(given, name)
 
 
 def near(centre: Any, distance: float) -> Hypothesis:
@@ -588,7 +590,7 @@ def any_of(*parts: Any) -> Hypothesis:
     return union([as_hypothesis(part, f"part {index + 1}") for index, part in enumerate(parts)], "any_of")
 
 
-def _beside(word: str, cut: float, share: float) -> Distribution | Hypothesis:
+def _beside(word: str, cut: float, share: float) -> Hypothesis:
     """What one of the words for medians means."""
     family = FAMILIES["share_above"]
     if word == "median":
@@ -678,7 +680,9 @@ def _new_style(given: Any, name: str) -> Distribution:
         raise InvalidDistribution(
             f"{name} is a new-style discrete scipy distribution: use the classic one, such as stats.binom(10, 0.5)."
         )
-    return NewScipyReals(given, name)
+    if np.ndim(given.median()) > 0:
+        raise InvalidDistribution(f"{name} holds an array of parameters: give one distribution with scalar parameters.")
+    return ScipyReals(ClassicNames(given), name=name)
 
 
 VANISHING = 1e-4
@@ -703,10 +707,8 @@ class Hypotheses:
     @property
     def simple(self) -> bool:
         """Whether both are single distributions."""
-        if isinstance(self.null, OneDistribution) and isinstance(self.alternative, OneDistribution):
-            return True
         leaves = [side.leaves() for side in (self.null, self.alternative)]
-        return all(len(side) == 1 and isinstance(side[0].of, Distribution) and not side[0].spoils for side in leaves)
+        return all(len(one) == 1 and isinstance(one[0].of, Distribution) and not one[0].corruptions for one in leaves)
 
 
 def pair_or_question(null: Any, alternative: Any) -> Pair | Hypotheses:
@@ -739,7 +741,7 @@ class _Given:
 
     def __init__(self, law: Any) -> None:
         plain = _plain(law)
-        self.law, self.lasting = law, plain or isinstance(law, Distribution | Hypothesis)
+        self.law, self.lasting = law, plain or isinstance(law, Hypothesis)
         self.key: Any = (type(law), repr(law)) if plain else id(law)
 
     def __eq__(self, other: object) -> bool:
@@ -766,9 +768,8 @@ def _question(null: _Given, alternative: _Given) -> Hypotheses:
 
 def _parsed_hypotheses(null: Any, alternative: Any) -> Hypotheses:
     first, second = as_hypothesis(null, "null"), as_hypothesis(alternative, "alternative")
-    if isinstance(first, OneDistribution) and isinstance(second, OneDistribution):
-        pair = make_pair(first.distribution, second.distribution)
-        return Hypotheses(first, second, pair, (Leaf(first.distribution), Leaf(second.distribution)))
+    if isinstance(first, Distribution) and isinstance(second, Distribution):
+        return Hypotheses(first, second, make_pair(first, second), (Leaf(first), Leaf(second)))
     found = nearest(first.leaves(), second.leaves())
     shares = sum(part.share for part in found.parts)
     if found.apart <= shares:

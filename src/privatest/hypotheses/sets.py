@@ -1,4 +1,4 @@
-r"""Hypotheses are sets of distributions; one distribution is the smallest set.
+r"""Sets of distributions: boxes of parameters, ``near``, ``contaminated`` and ``any_of``.
 
 ========================================== ====================================================================
 set                                        its members
@@ -19,137 +19,27 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from privatest.errors import InvalidDistribution, shown
-from privatest.hypotheses.distribution import Distribution, Numbers
-from privatest.hypotheses.families import FAMILIES, Family, ScipyReals, number_text
-from privatest.hypotheses.pair import ScipyIntegers
+from privatest.hypotheses.distribution import Corruption, Distribution, Hypothesis, Leaf, Numbers
+from privatest.hypotheses.families import FAMILIES, Family, ScipyIntegers, ScipyReals, number_text
 from privatest.numbers import Floats, number_or_nan
 
-Side = Literal["low", "high"]
 FAR = 1e6
 """How many steps towards a limit members are looked at to see whether there is any difference left."""
 
 
-@dataclass(frozen=True)
-class Spoil:
-    """Some share of the records is not as it should be.
-
-    Attributes:
-        kind: "near" (that share moves from wherever it hurts most) or "contaminated" (it comes on top of the rest).
-        share: how much of all mass, between 0 and 1.
-    """
-
-    kind: str
-    share: float
-
-    def worst(self, law: Floats, side: Side) -> Floats:
-        """The worst law of a score, given that of the records as they should be; scores rise along the array.
-
-        Its first (or last) entry must be that of the lowest (or highest) score that any record can have.
-
-        >>> Spoil("near", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
-        [0.25, 0.5, 0.25]
-        >>> Spoil("contaminated", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
-        [0.25, 0.375, 0.375]
-        """
-        if side == "high":
-            return self.worst(law[::-1], "low")[::-1]
-        if self.kind == "contaminated":
-            found = (1 - self.share) * law
-            found[0] += self.share
-            return found
-        # Taken from the top: what is left of the cdf is its upper part cut off.
-        below = np.minimum(np.cumsum(law) + self.share, 1.0)
-        return np.diff(below, prepend=0.0)
-
-
-class Hypothesis(ABC):
-    """A set of distributions of one record."""
-
-    @property
-    @abstractmethod
-    def kind(self) -> str:
-        """``"labels"``, ``"integers"`` or ``"reals"``."""
-
-    @property
-    def spec(self) -> str | None:
-        """Text that reads back to this set, or None."""
-        return None
-
-    @property
-    def named(self) -> bool:
-        """Whether the description tells the set from every other."""
-        return self.spec is not None
-
-    @abstractmethod
-    def describe(self) -> str:
-        """A short text for people."""
-
-    @abstractmethod
-    def leaves(self) -> list[Leaf]:
-        """What it consists of: boxes and single distributions, each with what spoils it, innermost first."""
-
-    def __repr__(self) -> str:
-        return self.describe()
-
-
-@dataclass(frozen=True, eq=False)
-class Leaf:
-    """A box, or a single distribution, and what spoils its records."""
-
-    of: Distribution | Box
-    spoils: tuple[Spoil, ...] = ()
-
-    def worst(self, law: Floats, side: Side) -> Floats:
-        """:meth:`Spoil.worst`, for all of them."""
-        for spoil in self.spoils:
-            law = spoil.worst(law, side)
-        return law
-
-    @property
-    def share(self) -> float:
-        """Total variation by which the spoils can move a distribution, at most."""
-        return 1 - math.prod(1 - spoil.share for spoil in self.spoils)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class OneDistribution(Hypothesis):
-    """One distribution."""
-
-    distribution: Distribution
-
-    @property
-    def kind(self) -> str:
-        return self.distribution.kind
-
-    @property
-    def spec(self) -> str | None:
-        return self.distribution.spec
-
-    @property
-    def named(self) -> bool:
-        return self.distribution.named
-
-    def describe(self) -> str:
-        return self.distribution.describe()
-
-    def leaves(self) -> list[Leaf]:
-        return [Leaf(self.distribution)]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Spoiled(Hypothesis):
-    """A set some share of whose records is not as it should be."""
+class Corrupted(Hypothesis):
+    """``near`` or ``contaminated``: a set of distributions with a share of other records."""
 
     centre: Hypothesis
-    spoil: Spoil
+    corruption: Corruption
 
     @property
     def kind(self) -> str:
@@ -158,13 +48,13 @@ class Spoiled(Hypothesis):
     @property
     def spec(self) -> str | None:
         inner = self.centre.spec
-        return None if inner is None else f"{self.spoil.kind}({inner}, {number_text(self.spoil.share)})"
+        return None if inner is None else f"{self.corruption.kind}({inner}, {number_text(self.corruption.share)})"
 
     def describe(self) -> str:
-        return f"{self.spoil.kind}({self.centre.describe()}, {number_text(self.spoil.share)})"
+        return f"{self.corruption.kind}({self.centre.describe()}, {number_text(self.corruption.share)})"
 
     def leaves(self) -> list[Leaf]:
-        return [Leaf(leaf.of, (*leaf.spoils, self.spoil)) for leaf in self.centre.leaves()]
+        return [Leaf(leaf.of, (*leaf.corruptions, self.corruption)) for leaf in self.centre.leaves()]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -226,6 +116,24 @@ class Box(Hypothesis):
         """Which parameters are not fixed."""
         return [i for i, (a, b) in enumerate(zip(self.low, self.high, strict=True)) if a < b]
 
+    @property
+    def supports(self) -> list[tuple[float, float]]:
+        """The supports of the members at the corners, and of some on the way to a limit that no member attains."""
+        rules = [parameter.rule[1] for parameter in self.family.parameters]
+        found = []
+        for values in self.corners():
+            inside = [
+                value if rules[i](value) else _towards(value, self._other_end(i, value), 1.0)
+                for i, value in enumerate(values)
+            ]
+            member = self._computable(inside)
+            found += [] if member is None else [member.support]
+        return found
+
+    def shifts(self, which: int) -> bool:
+        """Whether the members are one law that a parameter shifts along the line, the others staying fixed."""
+        return self.family.parameters[which].name == "loc"
+
     def member(self, values: Sequence[float]) -> Numbers:
         """The member with these parameters."""
         return member_of(self.family, tuple(values))
@@ -263,24 +171,39 @@ class Box(Hypothesis):
         rules = [parameter.rule[1] for parameter in self.family.parameters]
         missing = [i for i, value in enumerate(values) if not rules[i](value)]
         if not missing:
-            cdf = self.member(values).cdf(x)
-            return cdf, cdf
+            member = self._computable(values)
+            return (np.zeros(len(x)), np.ones(len(x))) if member is None else (member.cdf(x), member.cdf(x))
         # The cdf moves one way as a parameter goes to its limit, the others staying where they are: beyond the last
         # member it goes on in that way, as far as 0 or 1.
         near = list(values)
         for i in missing:
             near[i] = _towards(values[i], self._other_end(i, values[i]), 1.0)
-        start = self.member(near)
+        start = self._computable(near)
+        if start is None:
+            return np.zeros(len(x)), np.ones(len(x))
         lower = upper = found = start.cdf(x)
         for i in missing:
-            nearer = [*near[:i], _towards(values[i], self._other_end(i, values[i]), 16.0), *near[i + 1 :]]
-            closer = self.member(nearer)
+            ways = (_towards(values[i], self._other_end(i, values[i]), steps) for steps in (16.0, 4.0, 2.0))
+            found_there = (self._computable([*near[:i], value, *near[i + 1 :]]) for value in ways)
+            closer = next((member for member in found_there if member is not None), None)
+            if closer is None:
+                return np.zeros(len(x)), np.ones(len(x))
             rising = _direction(closer.cdf(x) - found)
-            if start.support[0] == closer.support[0]:  # the parameter does not move it: no member lies below
+            # An end of the support that the parameter does not move: no member lies beyond.
+            if start.support[0] == closer.support[0]:
                 outside = x < start.support[0] if self.family.discrete else x <= start.support[0]
                 rising = np.where(outside, 0.0, rising)
+            if start.support[1] == closer.support[1]:
+                rising = np.where(x >= start.support[1], 0.0, rising)
             lower, upper = np.where(rising < 0, 0.0, lower), np.where(rising > 0, 1.0, upper)
         return lower, upper
+
+    def _computable(self, values: Sequence[float]) -> Numbers | None:
+        """The member, or None where its mass is so near to a limit that floating-point numbers do not tell it apart."""
+        try:
+            return self.member(values)
+        except InvalidDistribution:
+            return None
 
     def _other_end(self, which: int, end: float) -> float:
         return self.high[which] if end == self.low[which] else self.low[which]
@@ -324,14 +247,14 @@ def _direction(change: Floats) -> Floats:
     return np.asarray(np.sign(change[moved[place]]), dtype=float)
 
 
-def corrupted(kind: str, centre: Hypothesis, share: Any, name: str) -> Spoiled:
+def corrupted(kind: str, centre: Hypothesis, share: Any, name: str) -> Corrupted:
     """``near`` or ``contaminated`` of a set."""
     number = number_or_nan(share)
     if not 0 < number < 1:
         raise InvalidDistribution(
             f"{kind}: {name}={shown(share)} must be a number between 0 and 1, such as 0.02 for 2% of the records."
         )
-    return Spoiled(centre, Spoil(kind, number))
+    return Corrupted(centre, Corruption(kind, number))
 
 
 def union(parts: Sequence[Hypothesis], name: str) -> AnyOf:
@@ -361,8 +284,10 @@ def make_box(family: Family, ranges: Sequence[tuple[float, float]]) -> Box:
         highs.append(most if math.isinf(high) else high)
     box = Box(family, tuple(lows), tuple(highs))
     if family.name == "uniform" and not box.high[0] < box.low[1]:
+        lowest, highest = number_text(box.low[1]), number_text(box.high[0])
         raise InvalidDistribution(
-            f"uniform: low up to {number_text(box.high[0])} must stay below high from {number_text(box.low[1])} on."
+            f"uniform: low must stay below high, but low goes up to {highest} and high down to {lowest}. Give ranges "
+            "that end before that, such as uniform(0, high in [1, 2])."
         )
     return box
 

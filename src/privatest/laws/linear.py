@@ -77,7 +77,9 @@ class WeightedNoise(Noise):
         return sum(weight * self.noise.draw_doubled(source) for weight in self.weights)
 
     def drift(self, theta: float) -> float:
-        return math.fsum(often * size * self.noise.drift(theta * size) for size, often in zip(*self._sizes, strict=True))
+        return math.fsum(
+            often * size * self.noise.drift(theta * size) for size, often in zip(*self._sizes, strict=True)
+        )
 
     def log_excess(self, theta: float) -> float:
         return math.fsum(often * self._log_moment(theta * size) for size, often in zip(*self._sizes, strict=True))

@@ -18,8 +18,8 @@ import numpy as np
 
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Distribution, Labels, WholeNumbers
-from privatest.hypotheses.distribution import Numbers
-from privatest.hypotheses.sets import Box, Leaf, Side
+from privatest.hypotheses.distribution import Leaf, Numbers, Side
+from privatest.hypotheses.sets import Box
 from privatest.numbers import Floats
 from privatest.numbers import Integers as Wholes
 from privatest.scores.score import BoundedCells, Cells, DyadicCells, EdgeCells, IntegerCells, LabelCells, Score
@@ -32,6 +32,8 @@ SLACK = 1e-4
 """Largest difference between the stated error and that of some member of the set."""
 MOST_BOXES = 600
 """Largest number of parts into which the box of a set's parameters is divided."""
+LAST_INTEGER = float(np.iinfo(np.int64).max)
+"""Where the last cell of whole numbers ends that go on without an end."""
 ATTAINED = 1e-12
 """A bound of the cdf this close to a member's is the member's."""
 
@@ -249,8 +251,8 @@ def _pieces(score: Score, box: Box) -> tuple[Floats, Wholes]:
     cells, odd = score.cells, score.odd_score
     scores = np.concatenate([[odd], score.table[:-1], [odd]]).astype(np.int64)
     if isinstance(cells, IntegerCells):
-        edges = np.append(cells.first, cells.last + 1).astype(np.float64)
-        return edges - 1, scores
+        edges = np.append(cells.first, cells.last).astype(np.float64) - np.append(np.ones(cells.count), 0.0)
+        return np.where(edges >= LAST_INTEGER, np.inf, edges), scores  # nothing lies beyond
     if isinstance(cells, DyadicCells | BoundedCells | EdgeCells):
         edges = np.concatenate([[cells.low], cells.edges, [cells.high]])
         return np.ceil(edges) - 1 if box.family.discrete else edges, scores

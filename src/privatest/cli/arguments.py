@@ -27,7 +27,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privatest import addresses, errors, questions
+from privatest import addresses, errors, options
 from privatest.cli.output import complain, read_bytes, reason
 
 Given = dict[str, Any]
@@ -35,7 +35,7 @@ Given = dict[str, Any]
 
 LARGEST = 10_000_000
 ADDRESSES = ("data", "treatment", "ledger")
-ARGUMENTS = (questions.DATA, questions.TREATMENT, questions.LINES)
+ARGUMENTS = (options.DATA, options.TREATMENT, options.LINES)
 _SCHEME = re.compile(r"(?:duckdb|sqlite|file)[\w+]*://(?:/(?=/|[A-Za-z]:|[^/]))?")
 _BESIDE = ("", "-wal", "-shm", "-journal", ".next", ".lock")  # what databases and states keep beside themselves
 # How the files begin that commands write; a problem file is read instead.
@@ -67,23 +67,23 @@ TYPES: dict[str, tuple[Any, Callable[[str], Any] | None]] = {
 
 def signature(command: str) -> inspect.Signature:
     """The parameters of a command, as typer reads them off a function."""
-    return inspect.Signature([_parameter(option) for option in questions.options(command)])
+    return inspect.Signature([_parameter(option) for option in options.of(command)])
 
 
-def _parameter(option: questions.Option) -> inspect.Parameter:
+def _parameter(option: options.Option) -> inspect.Parameter:
     kind, metavar, default = (
         option.kind,
         option.kind.metavar,
-        option.default if option.role == questions.MANNER else None,
+        option.default if option.role == options.MANNER else None,
     )
     shown: dict[str, Any] = {"help": option.help, "show_default": default is not None}
     if kind in ARGUMENTS:
         annotation: Any = Annotated[str | None, typer.Argument(metavar=metavar, **shown)]
-    elif kind is questions.SWITCH:
-        annotation, default = Annotated[bool, typer.Option(questions.flag(option.name), **shown)], False
+    elif kind is options.SWITCH:
+        annotation, default = Annotated[bool, typer.Option(options.flag(option.name), **shown)], False
     else:
         made, parser = TYPES.get(kind.words, (str, None))
-        told = typer.Option(questions.flag(option.name), metavar=metavar, parser=parser, **shown)
+        told = typer.Option(options.flag(option.name), metavar=metavar, parser=parser, **shown)
         annotation = Annotated[made | None, told]
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
@@ -92,10 +92,10 @@ def asked_of(command: str, given: Given, needs: str | None = None) -> dict[str, 
     """What is asked: the options that the words gave, or else the problem file; all that the question needs
     (``needs``, where that is not what the table says) must be among them."""
     asked: dict[str, Any] = {}
-    settings = [option.name for option in questions.options(command) if option.role != questions.MANNER]
+    settings = [option.name for option in options.of(command) if option.role != options.MANNER]
     if given["problem"] is not None:
         # A file's key may be of another kind than here: one n, where curve takes several.
-        kinds = {option.name: option.kind for option in questions.options(command) if option.name in settings}
+        kinds = {option.name: option.kind for option in options.of(command) if option.name in settings}
         found = read_problem(given["problem"])
         asked = {name: value for name, value in found.items() if name in kinds and _fits(kinds[name], value)}
     if given.get("privacy") is not None and given.get("epsilon") is None:
@@ -106,7 +106,7 @@ def asked_of(command: str, given: Given, needs: str | None = None) -> dict[str, 
     asked |= {name: _range(name, value) if isinstance(value, tuple) else value for name, value in words.items()}
     if isinstance(asked.get("clamp"), str):
         asked["clamp"] = _clamp(asked["clamp"])
-    names = (questions.QUESTIONS[command].needs if needs is None else needs).split()
+    names = (options.QUESTIONS[command].needs if needs is None else needs).split()
     if any(asked.get(name) is None for name in names):
         _check_there(asked.get("data"))
     return need(asked, *names)
@@ -126,7 +126,7 @@ def need(settings: dict[str, Any], *names: str) -> dict[str, Any]:
     """The settings, all of these among them."""
     missing = [name for name in names if settings.get(name) is None and not (name == "epsilon" and _other(settings))]
     if missing:
-        listed = ", ".join(map(questions.flag, missing))
+        listed = ", ".join(map(options.flag, missing))
         raise errors.InvalidInput(
             f"Missing: {listed}. Give {'it' if len(missing) == 1 else 'them'}, or a --problem file."
         )
@@ -165,13 +165,13 @@ def read_problem(path: str) -> dict[str, Any]:
     """The settings in a problem file, each of the right kind."""
     found = _parsed(path)
     for name, value in found.items():
-        if name not in questions.KEYS:
-            close = difflib.get_close_matches(name, questions.KEYS, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else f" Known are {', '.join(questions.KEYS)}."
+        if name not in options.KEYS:
+            close = difflib.get_close_matches(name, options.KEYS, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else f" Known are {', '.join(options.KEYS)}."
             raise errors.InvalidInput(f"{name!r} in the problem file {path!r} is not an option.{hint}")
-        if not _fits(questions.KEYS[name], value):
+        if not _fits(options.KEYS[name], value):
             raise errors.InvalidInput(
-                f"{name}={value!r} in the problem file {path!r} must be {questions.KEYS[name].words}."
+                f"{name}={value!r} in the problem file {path!r} must be {options.KEYS[name].words}."
             )
     return found
 
@@ -182,7 +182,7 @@ def write_problem(path: str, settings: Mapping[str, Any]) -> None:
     Guarantees: no password is written. Addresses are kept without it, and whoever runs the file gives it to the
     database's own client (PGPASSWORD, or a file ~/.pgpass).
     """
-    kept = {name: settings[name] for name in questions.KEYS if settings.get(name) is not None}
+    kept = {name: settings[name] for name in options.KEYS if settings.get(name) is not None}
     for name in ADDRESSES:
         if name in kept and (open_ := addresses.without_password(kept[name])) != kept[name]:
             kept[name] = open_
@@ -228,14 +228,14 @@ def _parsed(path: str) -> dict[str, Any]:
     return found
 
 
-def _fits(kind: questions.Kind, value: object) -> bool:
+def _fits(kind: options.Kind, value: object) -> bool:
     """Whether a problem file's value is of the kind; true and false are switches and nothing else."""
-    if isinstance(value, bool) or kind is questions.SWITCH:
-        return isinstance(value, bool) and kind is questions.SWITCH
-    if kind is questions.LAW:
+    if isinstance(value, bool) or kind is options.SWITCH:
+        return isinstance(value, bool) and kind is options.SWITCH
+    if kind is options.LAW:
         return isinstance(value, str | dict | list)
-    if kind is questions.RANGE or (kind is questions.CLAMP and not isinstance(value, str)):
-        return isinstance(value, list) and len(value) == 2 and all(_fits(questions.NUMBER, end) for end in value)
+    if kind is options.RANGE or (kind is options.CLAMP and not isinstance(value, str)):
+        return isinstance(value, list) and len(value) == 2 and all(_fits(options.NUMBER, end) for end in value)
     return isinstance(value, {"a number": int | float, "a whole number": int}.get(kind.words, str))
 
 
@@ -244,7 +244,7 @@ def _range(name: str, words: tuple[str, str]) -> tuple[float, float]:
         low, high = (float(word) for word in words)
     except ValueError:
         raise errors.InvalidInput(
-            f"{questions.flag(name)} {' '.join(words)} must be two numbers, such as -3 3."
+            f"{options.flag(name)} {' '.join(words)} must be two numbers, such as -3 3."
         ) from None
     return low, high
 
@@ -274,7 +274,7 @@ def check_target(reads: Iterable[str | None] = (), force: bool = False, **paths:
     # A large folder takes its time: it is looked through only where something is written.
     taken = [file for text in reads if text for file in _files(text)] if written else []
     for name, path in written.items():
-        option = questions.flag(name)
+        option = options.flag(name)
         try:
             for file in taken:
                 if _same(path, file):
