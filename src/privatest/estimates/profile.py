@@ -1,16 +1,17 @@
 r"""Parameters of a family from a noisy table: an interval for each, and whether the family fits the table at all.
 
 With one or two unknown parameters :math:`\theta = (\psi, \lambda)` the cells have probabilities :math:`p(\theta)`, and
-the counts about the covariance :math:`\Sigma = n (\operatorname{diag} p - p p^\top) + v I`, v the variance of the noise.
+with v the variance of the noise the counts have about the covariance
+:math:`\Sigma = n (\operatorname{diag} p - p p^\top) + v I`.
 The *efficient score* of :math:`\psi` is the weighted sum of counts with weights
 :math:`\Sigma^{-1}(\partial_\psi p - c\, \partial_\lambda p)`, where c makes it uncorrelated with that of
 :math:`\lambda`. Its exact law at :math:`\theta` gives two tails.
 
 A value :math:`\psi` is rejected if for every :math:`\lambda` of a confidence set, which has an error probability g, a
 tail is at most the level. The set holds the :math:`\lambda` that the score of :math:`\lambda` does not reject at this
-:math:`\psi`. So the true value is outside of the interval with probability at most the two levels plus g (Berger and Boos
-1994). The set is found at a few numbers and the tails are computed at a few places of it: between these they hardly
-differ, because the two scores are uncorrelated.
+:math:`\psi`. So the true value is outside of the interval with probability at most the two levels plus g (Berger and
+Boos 1994). The tails are computed at a few places of the set: between these they hardly differ, because the two scores
+are uncorrelated.
 """
 
 from __future__ import annotations
@@ -27,14 +28,17 @@ from scipy.optimize import brentq, minimize
 
 from privatest.decision.inversion import normal_gap
 from privatest.errors import InvalidInput, shown
+from privatest.hypotheses import Distribution
 from privatest.hypotheses.families import FAMILIES, Parameter, number_text
 from privatest.hypotheses.parse import parse
 from privatest.hypotheses.sets import Box
 from privatest.numbers import Floats, number_or_nan
+from privatest.scores import LabelCells
 from privatest.scores.score_law import cell_law
 
 if TYPE_CHECKING:
     from privatest.estimates.table import Table
+    from privatest.laws.linear import Statistic
 
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\((.*)\)")
 EXAMPLE = "'normal(mean=?, sd=?)' or 'poisson(mean=?)'"
@@ -51,13 +55,15 @@ FINEST = 1e-4
 """The accuracy of an interval's ends, as a share of a standard error."""
 PROOF = 1e-3
 """The first step outwards if the exact tail at a rough end exceeds its level, as a share of a standard error."""
+UNEXPLAINED = 1e-3
+"""A direction of which less than this share is left beside the parameters is not looked at."""
 COMPONENTS = 4
 """The number of directions in which the table may differ from the family that are looked at."""
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
-    """A family with one or two unknown parameters, and the table that it may fit.
+class Profile:
+    """The likelihood of a family with one or two unknown parameters, for a noisy table.
 
     Attributes:
         box: the family; the parameters with a range are unknown.
@@ -105,14 +111,7 @@ class Family:
 
     def solved(self, law: Floats, columns: Floats) -> Floats:
         """The inverse of about the covariance of the counts, times columns."""
-        n, noise = float(np.mean(self.possible)), self.table.noise.variance
-        inverse = 1.0 / (n * law + noise)
-        u = inverse * law
-        # How much the number of present records is unknown: then the counts' sum tells nothing.
-        spread = (self.possible[-1] - self.possible[0]) ** 2 / 12.0 - n
-        scaled = inverse[:, None] * columns
-        factor = spread / (1 + spread * float(law @ u))
-        return np.asarray(scaled - factor * np.outer(u, law @ scaled))
+        return _inverse_times(self.table, self.possible, law, columns)
 
     def weights(self, values: Sequence[float], which: int, *, efficient: bool) -> tuple[Floats, Floats]:
         """The cells' probabilities, and the weights of the score of one parameter.
@@ -155,8 +154,12 @@ class Family:
         places = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
         start = min(places.tolist(), key=self._misfit)
         steps = [float(np.diff(axis).max()) for axis in axes]
+
+        def misfit(scaled: Floats) -> float:
+            return self._misfit(self._within(start + scaled * steps))
+
         found = minimize(
-            lambda scaled: self._misfit(self._within(start + scaled * steps)),
+            misfit,
             np.zeros(len(start)),
             method="Nelder-Mead",
             options={"xatol": 1e-4, "fatol": 1e-6, "maxfev": 400},
@@ -186,12 +189,11 @@ class Family:
         spread = max(self.errors(self.best)[which], 1e-9 * (high - low))
         found = []
         for side, end, step in ((1, low, -spread), (0, high, spread)):
-            rough = _first_accepted(
-                lambda value, side=side: normal_gap(self._largest(which, value, side, lost, exact=False), level),
-                self.best[which],
-                end,
-                step,
-            )
+
+            def gap(value: float, side: int = side) -> float:
+                return normal_gap(self._largest(which, value, side, lost, exact=False), level)
+
+            rough = _first_accepted(gap, self.best[which], end, step)
             away = PROOF * step
             while rough != end and self._largest(which, rough, side, lost, exact=True) > level:
                 rough = max(rough + away, end) if step < 0 else min(rough + away, end)
@@ -218,9 +220,11 @@ class Family:
             return self.tail(_pair(which, value, at), other, side, efficient=False, exact=exact)
 
         for side, end, step in zip((1, 0), self.ends[other], (-spread, spread), strict=True):
-            rough = _first_accepted(
-                lambda at, side=side: normal_gap(tail(at, side, exact=False), lost / 2), start, end, step
-            )
+
+            def gap(at: float, side: int = side) -> float:
+                return normal_gap(tail(at, side, exact=False), lost / 2)
+
+            rough = _first_accepted(gap, start, end, step)
             away = PROOF * step
             while exact and rough != end and tail(rough, side, exact=True) > lost / 2:
                 rough = max(rough + away, end) if step < 0 else min(rough + away, end)
@@ -260,23 +264,72 @@ class Family:
     def _residual(self, values: Sequence[float]) -> float:
         """The p-value of the residual for given parameters."""
         law, slopes = self.law(values), self.slopes(values)
-        solved = self.solved(law, slopes)
-        projection = np.linalg.pinv(slopes.T @ solved)
-        middles = np.cumsum(law) - law / 2
-        tails = []
-        for degree in range(1, COMPONENTS + len(self.free) + 1):
-            shape = np.polynomial.legendre.Legendre.basis(degree, domain=[0, 1])(middles)
-            direction = law * (shape - float(law @ shape))
-            weights = self.solved(law, direction[:, None])[:, 0]
-            weights = weights - solved @ (projection @ (slopes.T @ weights))
-            # A direction in which the parameters themselves move the table says nothing of the fit.
-            if float(direction @ weights) > 1e-3 * float(direction @ self.solved(law, direction[:, None])[:, 0]):
-                statistic = self.table.statistic(weights)
-                tails += [(statistic.rough_tail(law, self.possible, side), statistic, side) for side in (0, 1)]
-        if not tails:
-            return 1.0
-        _, statistic, side = min(tails, key=lambda each: each[0])
-        return min(len(tails) * statistic.tail(law, self.possible, side), 1.0)
+        return _worst_direction(self.table, self.possible, law, slopes, self.solved(law, slopes), self.solved)
+
+
+def fit_pvalue(table: Table, law: Distribution, possible: Sequence[int]) -> float:
+    """The p-value of the difference of a table from one distribution, in the worst of several directions."""
+    masses = cell_law(table.cells, law)[:-1]
+    total = math.fsum(masses)
+    if total <= 0:
+        raise InvalidInput(f"No record of {law.describe()} has a cell in the table. Use a table with other cells.")
+    masses, none = np.asarray(masses / total), np.zeros((len(masses), 0))
+
+    def solved(probabilities: Floats, columns: Floats) -> Floats:
+        return _inverse_times(table, possible, probabilities, columns)
+
+    return _worst_direction(table, possible, masses, none, none, solved)
+
+
+def _worst_direction(
+    table: Table,
+    possible: Sequence[int],
+    law: Floats,
+    slopes: Floats,
+    solved_slopes: Floats,
+    solved: Callable[[Floats, Floats], Floats],
+) -> float:
+    """The smallest p-value over directions in which the cells' probabilities may differ, by Bonferroni.
+
+    The direction with about the smallest tail is chosen; its exact tail is at least the smallest one.
+    """
+    projection = np.linalg.pinv(slopes.T @ solved_slopes) if slopes.shape[1] else np.zeros((0, 0))
+    tails: list[tuple[float, Statistic, int]] = []
+    for direction in _directions(table, law, slopes.shape[1]):
+        plain = solved(law, direction[:, None])[:, 0]
+        weights = plain - solved_slopes @ (projection @ (slopes.T @ plain))
+        # A direction in which the parameters themselves move the table says nothing of the fit.
+        if float(direction @ weights) > UNEXPLAINED * float(direction @ plain) > 0:
+            statistic = table.statistic(weights)
+            tails += [(statistic.rough_tail(law, possible, side), statistic, side) for side in (0, 1)]
+    if not tails:
+        return 1.0
+    _, statistic, side = min(tails, key=lambda each: each[0])
+    return min(len(tails) * statistic.tail(law, possible, side), 1.0)
+
+
+def _directions(table: Table, law: Floats, unknown: int) -> list[Floats]:
+    """Differences from the law: of each label or, if the cells have an order, polynomials in it."""
+    if isinstance(table.cells, LabelCells):
+        return [np.where(np.arange(len(law)) == place, 1.0, 0.0) - law for place in range(len(law))]
+    middles = np.cumsum(law) - law / 2
+    found = []
+    for degree in range(1, COMPONENTS + unknown + 1):
+        shape = np.polynomial.legendre.Legendre.basis(degree, domain=[0, 1])(middles)
+        found.append(law * (shape - float(law @ shape)))
+    return found
+
+
+def _inverse_times(table: Table, possible: Sequence[int], law: Floats, columns: Floats) -> Floats:
+    """The inverse of about the covariance of the counts, times columns."""
+    n, noise = float(np.mean(possible)), table.noise.variance
+    inverse = 1.0 / (n * law + noise)
+    u = inverse * law
+    # How much the number of present records is unknown: then the counts' sum tells nothing.
+    spread = (possible[-1] - possible[0]) ** 2 / 12.0 - n
+    scaled = inverse[:, None] * columns
+    factor = spread / (1 + spread * float(law @ u))
+    return np.asarray(scaled - factor * np.outer(u, law @ scaled))
 
 
 def _pair(which: int, value: float, other: float) -> list[float]:

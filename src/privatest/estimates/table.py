@@ -17,36 +17,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
 
 from privatest import numbers
-from privatest.charge import Draw
 from privatest.decision.inversion import normal_gap
-from privatest.decision.run import Budgeted, Outcome, cost_fact, hidden_fact
-from privatest.errors import InvalidInput, shown
-from privatest.facts import Fact
+from privatest.decision.run import Outcome, Release
+from privatest.documents import reading
+from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.facts import Fact, Probability
+from privatest.hypotheses import as_distribution
 from privatest.hypotheses.families import number_text
-from privatest.laws import NoisyTotal
-from privatest.laws.linear import BoundedSum, WeightedNoise, weighted
-from privatest.numbers import Floats, Integers, Number, number_or_nan
-from privatest.privacy import Noise, Notion, RandomSource, make_notion
-from privatest.privacy.bulk_draws import draw_many, draw_rows
-from privatest.privacy.canonical import counts_guarantee, counts_noise
-from privatest.privacy.composition import adds_up_within
-from privatest.privacy.notions import Neighbourhood, make_neighbourhood, notion_words
+from privatest.laws.linear import Statistic, weighted
+from privatest.numbers import Floats, number_or_nan
+from privatest.privacy import Noise, Notion, Pure, as_notion, noise_from_dict
+from privatest.privacy.notions import Neighbourhood, make_neighbourhood
 from privatest.scores import Cells, EdgeCells, LabelCells
-from privatest.unanswered import known_arguments
+from privatest.scores.score import cells_from_dict
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from privatest.engines import Records
+    pass
 
 FINE = 256
 """The largest weight of a statistic, in units of the smallest that is told apart."""
@@ -59,6 +54,8 @@ ENDS = 1e-7
 """The accuracy of an interval's ends, as a share of the range. Ends are moved outwards by as much."""
 PROOF = 1e-3
 """The first step outwards if the exact tail at a rough end exceeds the level, as a share of the scale."""
+EXTREME = 0.001
+"""A family whose residual has a smaller p-value does not fit."""
 ANCHORS = 8
 """The number of places about which the spread of records is bounded; the nearest to their mean counts."""
 
@@ -109,6 +106,116 @@ class TableAnswer(Outcome):
 
 
 @dataclass(frozen=True)
+class TableEstimate(Outcome):
+    """Parameters of a family, from a table.
+
+    Guarantees: if the records come from a member of the family, each interval holds the true value of its parameter
+    with a probability of at least ``confidence``.
+
+    Attributes:
+        family: the family, with its question marks.
+        parameters: the names of the unknown parameters.
+        estimates, intervals: an estimate and an interval for each.
+        confidence: the confidence of each interval.
+        pvalue: the p-value of the table's residual: small if no member of the family fits the table.
+    """
+
+    KIND: ClassVar[str] = "Estimate from a table"
+
+    family: str
+    parameters: tuple[str, ...]
+    estimates: tuple[float, ...]
+    intervals: tuple[tuple[float, float], ...]
+    confidence: float
+    pvalue: float
+
+    @property
+    def estimate(self) -> Any:
+        """The estimate; of several parameters, the estimates by name."""
+        return (
+            self.estimates[0] if len(self.estimates) == 1 else dict(zip(self.parameters, self.estimates, strict=True))
+        )
+
+    @property
+    def interval(self) -> Any:
+        """The interval; of several parameters, the intervals by name."""
+        return (
+            self.intervals[0] if len(self.intervals) == 1 else dict(zip(self.parameters, self.intervals, strict=True))
+        )
+
+    def _named(self, values: Sequence[Any]) -> Any:
+        return values[0] if len(values) == 1 else dict(zip(self.parameters, values, strict=True))
+
+    @property
+    def fits(self) -> bool:
+        """Whether the family fits the table, at level 0.001."""
+        return self.pvalue > EXTREME
+
+    @property
+    def sentence(self) -> str:
+        """The estimates, after what does not fit."""
+        told = "; ".join(
+            f"{name} is about {value:.4g}, between {low:.4g} and {high:.4g}"
+            for name, value, (low, high) in zip(self.parameters, self.estimates, self.intervals, strict=True)
+        )
+        if self.fits:
+            return f"If the records come from {self.family}: {told}."
+        return (
+            f"The family {self.family} does NOT fit the table (p-value {self.pvalue:.2g}): do not report its "
+            "parameters. Use table.mean(), table.quantile(...) or another family."
+        )
+
+    def facts(self) -> list[Fact]:
+        """The parameters, and whether the family fits."""
+        holds = f"holds the true value with probability {self.confidence:g} at least, if the family fits"
+        doubt = "" if self.fits else "the family does NOT fit the table: do not report its parameters"
+        ends = zip(self.parameters, self.intervals, strict=True)
+        return [
+            *([Fact("doubt", doubt)] if doubt else []),
+            Fact("family", self.family, "the records' distribution; ? is estimated"),
+            *(Fact(name, value) for name, value in zip(self.parameters, self.estimates, strict=True)),
+            *(Fact(f"{name}_interval", interval, holds) for name, interval in ends),
+            Fact("fits", self.fits, "at level 0.001, by the table's residual"),
+            Fact("pvalue", Probability(self.pvalue), "of the residual, were the family true"),
+            *self._ending(),
+        ]
+
+
+@dataclass(frozen=True)
+class TableFit(Outcome):
+    """Whether the records come from one distribution, from a table.
+
+    Attributes:
+        decision: "null" or "alternative".
+        pvalue: the p-value, exact up to rounding to the safe side.
+        alpha: the level of the decision.
+        null: the distribution P.
+    """
+
+    KIND: ClassVar[str] = "Fit of a table"
+
+    decision: str
+    pvalue: float
+    alpha: float
+    null: str
+
+    @property
+    def sentence(self) -> str:
+        """The decision and its p-value."""
+        says = "is consistent with" if self.decision == "null" else "does not come from"
+        return f"The table {says} {self.null} at level {self.alpha:g} (p-value {self.pvalue:.3g})."
+
+    def facts(self) -> list[Fact]:
+        """The decision and its p-value."""
+        return [
+            Fact("decision", self.decision, f"at level {self.alpha:g}"),
+            Fact("pvalue", Probability(self.pvalue), "of so large a difference from P in some direction, were P true"),
+            Fact("null", self.null, "the null hypothesis P"),
+            *self._ending(),
+        ]
+
+
+@dataclass(frozen=True)
 class Table(Outcome):
     """Noisy counts of cells, as released.
 
@@ -121,6 +228,7 @@ class Table(Outcome):
         noise: the noise on each count.
         n: the number of records, if it is public; else None.
         complete: whether the type of the column says that no record is missing.
+        rows: the largest number of rows of one person that are hidden.
         column: what the cells are cells of, for titles.
     """
 
@@ -131,6 +239,7 @@ class Table(Outcome):
     noise: Noise
     n: int | None = None
     complete: bool = False
+    rows: int = 1
     column: str = ""
 
     @property
@@ -188,7 +297,7 @@ class Table(Outcome):
             whole = whole - round(float(every.mean()))
         if self.complete or self.n is None:
             whole[-1] = 0
-        return Statistic(whole, self.noise, self.n, sum(int(w) * count for w, count in zip(whole, self.doubled)))
+        return Statistic(whole, self.noise, self.n, sum(int(w) * t for w, t in zip(whole, self.doubled, strict=True)))
 
     def _with_error(self, confidence: float) -> tuple[float, list[int]]:
         """The error probability that is left for an answer, and the numbers of present records to consider."""
@@ -288,8 +397,7 @@ class Table(Outcome):
         self, question: str, estimate: float, interval: tuple[float, float], confidence: float, note: str = ""
     ) -> TableAnswer:
         among = "" if self.complete else f" among the about {self.present:,.0f} records that are present"
-        paid = {name: getattr(self, name) for name in ("epsilon", "neighbours", "simulated", "privacy", "persons")}
-        return TableAnswer(question, estimate, interval, confidence, among, note, **paid)
+        return TableAnswer(question, estimate, interval, confidence, among, note, **self._paid)
 
     def quantile(self, share: float, *, confidence: float = 0.95) -> TableAnswer:
         """The quantile below which this share of the present records lies, with an interval between edges.
@@ -388,7 +496,113 @@ class Table(Outcome):
 
         return -lower_end(tail, (-1.0, 0.0), error / (ANCHORS + 1)) * most
 
+    # Answers with a model ---------------------------------------------------------------------------------------------
+
+    def estimate(
+        self, family: str, *, between: tuple[float, float] | None = None, confidence: float = 0.95, **ranges: Any
+    ) -> TableEstimate:
+        """The unknown parameters of a family, an interval for each, and whether the family fits the table.
+
+        Args:
+            family: a family with one or two question marks, such as "normal(mean=?, sd=?)".
+            between: between which numbers the first unknown parameter lies. Default: what the table covers.
+            confidence: the confidence of each interval.
+            **ranges: the range of another parameter, such as ``sd_between=(0.5, 8)``.
+        """
+        from privatest.estimates.profile import Profile, read_family  # start-up: for models alone
+
+        named: dict[str, Any] = {} if between is None else {"": between}
+        for name, value in ranges.items():
+            if not name.endswith("_between"):
+                raise InvalidInput(f"{name}= is not known. Ranges are named after their parameter: sd_between=(1, 5).")
+            if value is not None:
+                named[name.removesuffix("_between")] = value
+        box = read_family(family, named, self._edges if isinstance(self.cells, EdgeCells) else np.zeros(0))
+        error, possible = self._with_error(confidence)
+        profile = Profile(box, self, tuple(possible))
+        return TableEstimate(
+            family=family,
+            parameters=tuple(profile.names),
+            estimates=tuple(profile.best),
+            intervals=tuple(profile.interval(which, error) for which in range(len(profile.free))),
+            confidence=confidence,
+            pvalue=profile.fit_pvalue(EXTREME),
+            **self._paid,
+        )
+
+    def test(self, null: Any, alternative: Any, *, alpha: float | None = None) -> Release:
+        """Decide between two hypotheses: decision, p-value and which of the two fits, at no cost.
+
+        A missing record counts as one between the two. For error rates see ``release.design``.
+
+        Args:
+            null, alternative: P and Q, distributions or sets, as for :func:`privatest.design`.
+            alpha: the largest type I error; None: the largest advantage.
+        """
+        from privatest.estimates.table_test import table_test  # start-up: for tests alone
+
+        if self.n is None:
+            raise InvalidInput("A test by a table needs the number of records, which this table does not tell.")
+        test = table_test(
+            self.cells, self.noise, self.n, self._notion, null, alternative, alpha=alpha, around=self._around
+        )
+        released = test.release(str(test.total(np.array(self.doubled, dtype=object))), simulated=self.simulated)
+        return replace(released, design=test, persons=self.persons)
+
+    def fit(self, null: Any, *, alpha: float = 0.05) -> TableFit:
+        """Whether the records come from one distribution, at no cost.
+
+        Args:
+            null: the distribution P.
+            alpha: the level of the decision.
+        """
+        from privatest.estimates.profile import fit_pvalue  # start-up: for models alone
+
+        alpha = numbers.probability(alpha=alpha)
+        law = as_distribution(null, "null")
+        error, possible = self._with_error(1 - min(alpha, EXTREME))
+        lost = min(alpha, EXTREME) - error
+        pvalue = min(fit_pvalue(self, law, possible) + lost, 1.0)
+        return TableFit("alternative" if pvalue <= alpha else "null", pvalue, alpha, law.describe(), **self._paid)
+
+    @property
+    def _around(self) -> Neighbourhood:
+        return make_neighbourhood(self.neighbours, self.rows)
+
+    @property
+    def _notion(self) -> Notion:
+        return Pure(self.epsilon) if self.privacy is None else as_notion(self.privacy)
+
+    @property
+    def _paid(self) -> dict[str, Any]:
+        """What an answer says of the table's price."""
+        return {name: getattr(self, name) for name in ("epsilon", "neighbours", "simulated", "privacy", "persons")}
+
     # What is shown ----------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON, with the cells and the noise, so that the table can be analysed elsewhere."""
+        found = super().to_dict()
+        for name in self.names:
+            found.pop(name, None)
+        parts = {"cells": self.cells.to_dict(), "noise": self.noise.to_dict(), "names": self.names}
+        return {**found, **parts, "counts": self.counts.tolist()}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Table:
+        """What :meth:`to_dict` wrote."""
+        with reading("the table"):
+            parts = {"cells": cells_from_dict(document["cells"]), "noise": noise_from_dict(document["noise"])}
+        found = super().from_dict({**document, **parts})
+        if len(found.doubled) != found.cells.count + 1:
+            raise InvalidDocument(f"The table has {found.cells.count} cells and {len(found.doubled)} counts.")
+        return found
+
+    def to_csv(self) -> str:
+        """The table as CSV text: the name, the ends and the noisy count of each cell."""
+        lines = ["cell,count"]
+        lines += [f'"{name}",{count:g}' for name, count in zip(self.names, self.counts, strict=True)]
+        return "\n".join([*lines, f'"missing",{self.missing:g}', ""])
 
     @property
     def title(self) -> str:
@@ -413,120 +627,6 @@ class Table(Outcome):
             Fact("n", self.n, "records, public"),
             *self._ending(),
         ]
-
-
-@dataclass(frozen=True, eq=False)
-class Statistic:
-    """A weighted sum of noisy counts, and its law for every law of the records.
-
-    Attributes:
-        weights: an integer for each cell, and last that of the missing records.
-        noise: the noise on each count.
-        n: the number of all records, if it is public.
-        doubled: twice the observed sum.
-    """
-
-    weights: Integers
-    noise: Noise
-    n: int | None
-    doubled: int
-
-    @cached_property
-    def combined(self) -> WeightedNoise:
-        """The noise of the sum."""
-        return weighted(self.noise, self.weights.tolist())
-
-    def tail(self, law: Floats, possible: Sequence[int], side: int) -> float:
-        """The largest probability of at most (side 0) or at least (side 1) this sum over the possible numbers.
-
-        Args:
-            law: the probability of each cell for a record that is present.
-            possible: the numbers of present records to consider.
-            side: which tail.
-        """
-        support, place = np.unique(self.weights[:-1], return_inverse=True)
-        masses = np.bincount(place, weights=law, minlength=len(support))
-        found = 0.0
-        for number in possible:
-            seen, total = self._seen(number), NoisyTotal(support, masses, number, self.combined)
-            found = max(found, total.sf(seen - Fraction(1, 2)) if side else total.cdf(seen))
-        return found
-
-    def _seen(self, number: int) -> Fraction:
-        """The observed sum over the records that are present, if these are so many."""
-        return Fraction(self.doubled, 2) - (0 if self.n is None else (self.n - number) * int(self.weights[-1]))
-
-    def rough_tail(self, law: Floats, possible: Sequence[int], side: int) -> float:
-        """About :meth:`tail`, by Edgeworth's series to the fourth cumulant: to look for an end before it is proven."""
-        weights = self.weights[:-1].astype(np.float64)
-        mean = float(law @ weights)
-        second, third, fourth = (float(law @ (weights - mean) ** k) for k in (2, 3, 4))
-        squares = float(np.square(self.weights.astype(np.float64)).sum())
-        fourths = float((self.weights.astype(np.float64) ** 4).sum())
-        found = 0.0
-        for number in possible:
-            variance = number * second + self.noise.variance * squares
-            if variance <= 0:
-                return 1.0
-            skewness = number * third / variance**1.5
-            excess = (number * (fourth - 3 * second**2) + self._fourth * fourths) / variance**2
-            sign = -1.0 if side else 1.0
-            away = sign * (float(self._seen(number)) - number * mean) / math.sqrt(variance)
-            polynomial = (
-                sign * skewness / 6 * (away**2 - 1)
-                + excess / 24 * (away**3 - 3 * away)
-                + skewness**2 / 72 * (away**5 - 10 * away**3 + 15 * away)
-            )
-            density = math.exp(-min(away * away, 1400.0) / 2) / math.sqrt(2 * math.pi)
-            tail = 0.5 * math.erfc(-away / math.sqrt(2)) - density * polynomial
-            found = max(found, min(max(tail, 0.5 * math.erfc(-away / math.sqrt(2)) / 8), 1.0))
-        return found
-
-    @cached_property
-    def _fourth(self) -> float:
-        """The fourth cumulant of the noise on a count."""
-        t = 0.2 / math.sqrt(max(self.noise.variance, 1.0))
-        log = math.log(float(np.real(self.noise.characteristic(np.array([t]))[0])))
-        return 24 * (log + self.noise.variance * t * t / 2) / t**4
-
-    def surely_beyond(self, law: Floats, possible: Sequence[int], side: int, level: float) -> bool:
-        """Whether a tail is proven to be at most the level: by Cantelli's inequality or, if it is near, exactly."""
-        weights = self.weights[:-1].astype(np.float64)
-        mean = float(law @ weights)
-        spread = float(law @ (weights - mean) ** 2)
-        for number in possible:
-            away = (float(self._seen(number)) - number * mean) * (1 if side else -1)
-            if away <= 0:
-                return False
-            variance = number * spread + self.combined.variance
-            if variance / (variance + away * away) > level:
-                return self.tail(law, possible, side) <= level
-        return True
-
-    def bound(
-        self, values: Floats, mean: float, variance: float, possible: Sequence[int], *, upper: bool = True
-    ) -> float:
-        """A bound on the probability of at least (at most) this sum for every law with this mean and this variance.
-
-        Args:
-            values: the values in [0, 1] of which the weights are multiples, up to rounding and a number added to all.
-            mean: the mean of the values.
-            variance: an upper bound on their variance.
-            possible: the numbers of present records to consider.
-            upper: whether the upper tail is meant.
-        """
-        unit = float(np.ptp(self.weights[:-1]) / np.ptp(values))
-        offsets = self.weights[:-1] - unit * values
-        shift, rounded = float(offsets.mean()), float(np.ptp(offsets))
-        found = 0.0
-        for number in possible:
-            fixed = 0 if self.n is None else (self.n - number) * int(self.weights[-1])
-            away = (self.doubled / 2 - fixed - number * shift) / unit
-            law = BoundedSum(number, self.combined, unit)
-            slack = number * rounded / unit
-            tail = law.at_least(away - slack, mean, variance) if upper else law.at_most(away + slack, mean, variance)
-            found = max(found, tail)
-        return found
 
 
 def lower_end(tail: Callable[[float], float], ends: tuple[float, float], level: float) -> float:
@@ -581,256 +681,5 @@ def cell_names(cells: Cells) -> list[str]:
     if not isinstance(cells, EdgeCells):
         return [f"cell {place}" for place in range(cells.count)]
     edges = [number_text(float(f"{edge:.6g}")) for edge in cells.edges]
-    inner = [f"{low} to {high}" for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    inner = [f"{low} to {high}" for low, high in pairwise(edges)]
     return [f"below {edges[0]}", *inner, f"from {edges[-1]} on"]
-
-
-@dataclass(frozen=True, eq=False)
-class TableDesign(Budgeted[Table]):
-    """A designed table: its cells and the noise on their counts.
-
-    Guarantees: a run meets ``notion``: all counts together hide the rows of one person, which is checked when the
-    object is made, however it is made.
-
-    Attributes:
-        cells: the cells, which are public.
-        noise: the noise on each count.
-        notion: the notion of privacy that a run meets.
-        n: the number of records, public; with neighbours "add-remove" the number expected.
-        neighbours: which data sets are neighbours.
-        max_rows_per_unit: the largest number of records that one person counts as.
-    """
-
-    FORMAT: ClassVar[str] = "privatest/table/1"
-    KIND: ClassVar[str] = "table"
-    ASKED: ClassVar[str] = "table"
-
-    cells: Cells
-    noise: Noise
-    notion: Notion = field(metadata={"key": "privacy"})
-    n: int
-    neighbours: str = "replace"
-    max_rows_per_unit: int = 1
-
-    def __post_init__(self) -> None:
-        if not self.noise.total_leaves or not adds_up_within(counts_guarantee(self.noise, self.around), self.notion):
-            raise InvalidInput(
-                f"The noise on each count does not hide {self.max_rows_per_unit} rows of one person under "
-                f"{notion_words(self.notion)}. Use more noise."
-            )
-        if not 2 <= self.cells.count <= MOST_CELLS:
-            raise InvalidInput(f"A table of {self.cells.count} cells must have between 2 and {MOST_CELLS} of them.")
-
-    @property
-    def around(self) -> Neighbourhood:
-        """Which data sets are neighbours."""
-        return make_neighbourhood(self.neighbours, self.max_rows_per_unit)
-
-    @property
-    def record_cells(self) -> Cells:
-        """The cells."""
-        return self.cells
-
-    @property
-    def outcome(self) -> type[Table]:
-        """A table."""
-        return Table
-
-    def check(self, records: Records) -> None:
-        """Type, and number where it is public."""
-        from privatest.engines.records import check_count, counting_score  # planning needs no engine
-
-        records.check(counting_score(self.cells))
-        if self.neighbours == "replace":
-            check_count(records.count(), self.n)
-
-    def draw(self, records: Records, source: RandomSource) -> Draw:
-        """Whether the type admits no missing record, and twice each noisy count."""
-        counts = np.array(records.histogram(self.cells, partial(draw_rows, source)), dtype=np.int64)
-        noisy = 2 * counts + draw_many(self.noise, len(counts), source)
-        declared = records.declared
-        complete = declared.content in ("numbers", "truths") and not declared.may_leave((-math.inf, math.inf))
-        return [complete, [int(count) for count in noisy]]
-
-    def release(self, draw: Any, *, simulated: bool = False) -> Table:
-        """The table of a draw."""
-        complete, doubled = draw
-        return Table(
-            self.cells,
-            tuple(doubled),
-            self.noise,
-            self.n if self.neighbours == "replace" else None,
-            complete,
-            epsilon=self.epsilon,
-            neighbours=self.neighbours,
-            simulated=simulated,
-            privacy=self._met,
-        )
-
-    @property
-    def title(self) -> str:
-        """Names the table."""
-        return f"Table of {self.cells.count} cells"
-
-    def facts(self) -> list[Fact]:
-        """The cells, the noise and the cost."""
-        return [
-            Fact("cells", self.cells.count, f"from {cell_names(self.cells)[0]!r} to {cell_names(self.cells)[-1]!r}"),
-            Fact("noise", self.noise.beyond(0.025), "the noise in each count, at most, with probability 95%"),
-            cost_fact(self.notion, "of one run"),
-            Fact("n", self.n, "records, public" if self.neighbours == "replace" else "records, as expected"),
-            hidden_fact(self.neighbours, persons=self.max_rows_per_unit > 1),
-            Fact("max_rows_per_unit", self._rows, "rows of one person that count, where unit= names the person"),
-        ]
-
-    def plot(self, ax: Axes | None = None, *, release: Table | None = None) -> Axes:
-        """The noisy counts with the noise's interval."""
-        from privatest import pictures
-
-        return pictures.table(self, ax, release=release)
-
-    def __hash__(self) -> int:
-        return hash((self.cells.count, self.notion, self.n))
-
-
-def table_cells(
-    between: Any = None, cells: Any = None, edges: Sequence[float] | None = None, labels: Sequence[Any] | None = None
-) -> Cells:
-    """The cells that a user asks for: equal cells between two numbers, between edges, or labels.
-
-    Outside of ``between`` there are two more cells, so that the share beyond it is measured.
-    """
-    given = {"between": between, "edges": edges, "labels": labels}
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) != 1:
-        raise InvalidInput(
-            f"A table needs one of between=(low, high), edges=[...] and labels=[...], and {len(named)} were given."
-        )
-    if labels is not None:
-        return LabelCells(tuple(labels), others=True)
-    if edges is None:
-        low, high = _range(between)
-        count = numbers.positive_integer(cells=16 if cells is None else cells)
-        if count > MOST_CELLS - 2:
-            raise InvalidInput(f"cells={count} must be at most {MOST_CELLS - 2}.")
-        edges = np.linspace(low, high, count + 1).tolist()
-        edges[-1] = math.nextafter(high, math.inf)  # a record at the upper end lies within
-    elif cells is not None:
-        raise InvalidInput(f"cells={shown(cells)} goes with between=, and edges= was given. Leave one out.")
-    found = [number_or_nan(edge) for edge in edges]
-    for before, after in zip(found[:-1], found[1:], strict=True):
-        if not before < after:
-            raise InvalidInput(f"edges: {shown(before)} is followed by {shown(after)}. Give them in increasing order.")
-    if not found or not all(map(math.isfinite, found)):
-        raise InvalidInput(f"edges={shown(list(edges))} must be at least one finite number.")
-    return EdgeCells(tuple(found))
-
-
-def _range(between: Any) -> tuple[float, float]:
-    """Two finite numbers, the lower one first."""
-    try:
-        low, high = map(number_or_nan, between)
-    except (TypeError, ValueError):
-        low = high = math.nan
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InvalidInput(f"between={shown(between)} must be two finite numbers, the lower one first.")
-    return low, high
-
-
-@known_arguments
-def design_table(
-    *,
-    n: int,
-    between: tuple[float, float] | None = None,
-    cells: int | None = None,
-    edges: Sequence[float] | None = None,
-    labels: Sequence[Any] | None = None,
-    epsilon: Number | None = None,
-    privacy: Any = None,
-    neighbours: str = "replace",
-    max_rows_per_unit: int = 1,
-) -> TableDesign:
-    """Design a noisy table.
-
-    Args:
-        n: the number of records, which is public; with ``neighbours="add-remove"`` the number expected.
-        between: the range that is cut into ``cells`` cells of equal length; there is a further cell on either side.
-        cells: the number of cells in ``between`` (16 if not given).
-        edges: the edges between the cells, instead of ``between``.
-        labels: the labels that have a cell each, instead of ``between``; all other labels share one more.
-        epsilon: the privacy loss of a run.
-        privacy: a notion of privacy instead of ``epsilon``.
-        neighbours: "replace" or "add-remove".
-        max_rows_per_unit: the largest number of records that one person counts as.
-
-    >>> design_table(between=(0, 120), cells=12, epsilon=1, n=500).cells.count
-    14
-    """
-    notion = make_notion(epsilon, privacy)
-    around = make_neighbourhood(neighbours, max_rows_per_unit)
-    return TableDesign(
-        table_cells(between, cells, edges, labels),
-        counts_noise(notion, around),
-        notion,
-        numbers.positive_integer(n=n),
-        around.kind,
-        around.rows,
-    )
-
-
-@known_arguments
-def tabulate(
-    data: Any,
-    *,
-    column: str | None = None,
-    between: tuple[float, float] | None = None,
-    cells: int | None = None,
-    edges: Sequence[float] | None = None,
-    labels: Sequence[Any] | None = None,
-    epsilon: Number | None = None,
-    privacy: Any = None,
-    n: int | None = None,
-    neighbours: str = "replace",
-    max_rows_per_unit: int = 1,
-    unit: str | None = None,
-    odd_epsilon: Number | None = None,
-    ledger: Any = None,
-    dataset: str | None = None,
-    request: str | None = None,
-    rng: np.random.Generator | None = None,
-) -> Table:
-    """Release how many records each cell has, with noise.
-
-    Args:
-        data, column, unit, odd_epsilon, ledger, dataset, request, rng: as for every run on data.
-        between, cells, edges, labels: the cells, as for :func:`design_table`.
-        epsilon, privacy: what the table costs.
-        n: the number of records expected, with ``neighbours="add-remove"``; else it is counted.
-        neighbours, max_rows_per_unit: as for :func:`design_table`.
-    """
-    from privatest import engines  # planning needs none of them
-
-    table_cells(between, cells, edges, labels)  # what cannot be asked is refused before the data are opened
-    records = None
-    if n is None:
-        if neighbours != "replace":
-            raise InvalidInput(
-                f"n is missing: with neighbours={neighbours!r} the number of records is not public. Say how many you "
-                "expect: n=..."
-            )
-        records = engines.open_for(engines.Need(rows=max_rows_per_unit), data, column=column, unit=unit)
-        n = records.count()
-    made = design_table(
-        n=n,
-        between=between,
-        cells=cells,
-        edges=edges,
-        labels=labels,
-        epsilon=epsilon,
-        privacy=privacy,
-        neighbours=neighbours,
-        max_rows_per_unit=max_rows_per_unit,
-    )
-    where: Mapping[str, str | None] = {"column": column, "unit": unit}
-    payer = {"ledger": ledger, "dataset": dataset, "request": request}
-    return made.run_opened(records, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon)

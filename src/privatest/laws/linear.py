@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from privatest.laws.block_laws import binomial
 from privatest.laws.fourier import fast_length
-from privatest.numbers import Floats
+from privatest.laws.total import NoisyTotal
+from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise, RandomSource
 
 # exp(-45) < 1e-19: the mass on either side that the table of probabilities may leave out.
@@ -142,10 +143,10 @@ class WeightedNoise(Noise):
         return np.minimum((logs - np.multiply.outer(away, theta)).min(axis=-1), 0.0)
 
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
-        found: NDArray[Any] = np.ones_like(t)
+        found: Any = np.ones_like(t)
         for size, often in zip(*self._sizes, strict=True):
             found = found * np.asarray(self.noise.characteristic(size * t)) ** int(often)
-        return found
+        return np.asarray(found)
 
     @cached_property
     def _moments(self) -> tuple[int, Floats, Floats, Floats]:
@@ -208,3 +209,118 @@ class BoundedSum:
 def weighted(noise: Noise, weights: Sequence[int]) -> WeightedNoise:
     """The noise of the weighted sum of counts that each have this noise."""
     return WeightedNoise(noise, tuple(int(weight) for weight in weights))
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic:
+    """A weighted sum of noisy counts, and its law for every law of the records.
+
+    Attributes:
+        weights: an integer for each cell, and last that of the missing records.
+        noise: the noise on each count.
+        n: the number of all records, if it is public.
+        doubled: twice the observed sum.
+    """
+
+    weights: Integers
+    noise: Noise
+    n: int | None
+    doubled: int
+
+    @cached_property
+    def combined(self) -> WeightedNoise:
+        """The noise of the sum."""
+        return weighted(self.noise, self.weights.tolist())
+
+    def tail(self, law: Floats, possible: Sequence[int], side: int) -> float:
+        """The largest probability of at most (side 0) or at least (side 1) this sum over the possible numbers.
+
+        Args:
+            law: the probability of each cell for a record that is present.
+            possible: the numbers of present records to consider.
+            side: which tail.
+        """
+        support, place = np.unique(self.weights[:-1], return_inverse=True)
+        masses = np.bincount(place, weights=law, minlength=len(support)).astype(np.float64)
+        found = 0.0
+        for number in possible:
+            seen = self._seen(number)
+            total = NoisyTotal(support.astype(np.int64), masses, number, self.combined)
+            found = max(found, total.sf(seen - Fraction(1, 2)) if side else total.cdf(seen))
+        return found
+
+    def _seen(self, number: int) -> Fraction:
+        """The observed sum over the records that are present, if these are so many."""
+        return Fraction(self.doubled, 2) - (0 if self.n is None else (self.n - number) * int(self.weights[-1]))
+
+    def rough_tail(self, law: Floats, possible: Sequence[int], side: int) -> float:
+        """About :meth:`tail`, by Edgeworth's series to the fourth cumulant: to look for an end before it is proven."""
+        weights = self.weights[:-1].astype(np.float64)
+        mean = float(law @ weights)
+        second, third, fourth = (float(law @ (weights - mean) ** k) for k in (2, 3, 4))
+        squares = float(np.square(self.weights.astype(np.float64)).sum())
+        fourths = float((self.weights.astype(np.float64) ** 4).sum())
+        found = 0.0
+        for number in possible:
+            variance = number * second + self.noise.variance * squares
+            if variance <= 0:
+                return 1.0
+            skewness = number * third / variance**1.5
+            excess = (number * (fourth - 3 * second**2) + self._fourth * fourths) / variance**2
+            sign = -1.0 if side else 1.0
+            away = sign * (float(self._seen(number)) - number * mean) / math.sqrt(variance)
+            polynomial = (
+                sign * skewness / 6 * (away**2 - 1)
+                + excess / 24 * (away**3 - 3 * away)
+                + skewness**2 / 72 * (away**5 - 10 * away**3 + 15 * away)
+            )
+            density = math.exp(-min(away * away, 1400.0) / 2) / math.sqrt(2 * math.pi)
+            tail = 0.5 * math.erfc(-away / math.sqrt(2)) - density * polynomial
+            found = max(found, min(max(tail, 0.5 * math.erfc(-away / math.sqrt(2)) / 8), 1.0))
+        return found
+
+    @cached_property
+    def _fourth(self) -> float:
+        """The fourth cumulant of the noise on a count."""
+        t = 0.2 / math.sqrt(max(self.noise.variance, 1.0))
+        log = math.log(float(np.real(self.noise.characteristic(np.array([t]))[0])))
+        return 24 * (log + self.noise.variance * t * t / 2) / t**4
+
+    def surely_beyond(self, law: Floats, possible: Sequence[int], side: int, level: float) -> bool:
+        """Whether a tail is proven to be at most the level: by Cantelli's inequality or, if it is near, exactly."""
+        weights = self.weights[:-1].astype(np.float64)
+        mean = float(law @ weights)
+        spread = float(law @ (weights - mean) ** 2)
+        for number in possible:
+            away = (float(self._seen(number)) - number * mean) * (1 if side else -1)
+            if away <= 0:
+                return False
+            variance = number * spread + self.combined.variance
+            if variance / (variance + away * away) > level:
+                return self.tail(law, possible, side) <= level
+        return True
+
+    def bound(
+        self, values: Floats, mean: float, variance: float, possible: Sequence[int], *, upper: bool = True
+    ) -> float:
+        """A bound on the probability of at least (at most) this sum for every law with this mean and this variance.
+
+        Args:
+            values: the values in [0, 1] of which the weights are multiples, up to rounding and a number added to all.
+            mean: the mean of the values.
+            variance: an upper bound on their variance.
+            possible: the numbers of present records to consider.
+            upper: whether the upper tail is meant.
+        """
+        unit = float(np.ptp(self.weights[:-1]) / np.ptp(values))
+        offsets = self.weights[:-1] - unit * values
+        shift, rounded = float(offsets.mean()), float(np.ptp(offsets))
+        found = 0.0
+        for number in possible:
+            fixed = 0 if self.n is None else (self.n - number) * int(self.weights[-1])
+            away = (self.doubled / 2 - fixed - number * shift) / unit
+            law = BoundedSum(number, self.combined, unit)
+            slack = number * rounded / unit
+            tail = law.at_least(away - slack, mean, variance) if upper else law.at_most(away + slack, mean, variance)
+            found = max(found, tail)
+        return found
