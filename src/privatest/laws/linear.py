@@ -145,8 +145,8 @@ class WeightedNoise(Noise):
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
         found: Any = np.ones_like(t)
         for size, often in zip(*self._sizes, strict=True):
-            found = found * np.asarray(self.noise.characteristic(size * t)) ** int(often)
-        return np.asarray(found)
+            found = found * self.noise.characteristic(size * t) ** int(often)
+        return np.asarray(found, dtype=t.dtype)
 
     @cached_property
     def _moments(self) -> tuple[int, Floats, Floats, Floats]:
