@@ -34,7 +34,7 @@ from privatest.engines import arrays, sources
 from privatest.engines import arrays as frames
 from privatest.engines import csv as csv_files
 from privatest.engines import files as paths
-from privatest.engines.records import GUARDED_METHODS, Guarded
+from privatest.engines.records import GUARDED_METHODS, Records
 from privatest.errors import InvalidData, InvalidInput
 from tests.engines import warehouses
 from tests.engines.openers import FRAMES, OPENERS, SINGLE
@@ -457,7 +457,7 @@ def test_every_question_of_every_kind_of_records_is_asked_unheard() -> None:
             yield one
             yield from kinds(one)
 
-    every = [one for one in kinds(Guarded) if one.__module__.startswith("privatest.")]
+    every = [one for one in kinds(Records) if one.__module__.startswith("privatest.")]
     for kind in every:
         for name in GUARDED_METHODS:
             assert name not in vars(kind) or getattr(vars(kind)[name], "guarded", False), (kind, name)

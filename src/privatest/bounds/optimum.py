@@ -49,7 +49,7 @@ from privatest.decision.run import Decision, Design, hidden_fact
 from privatest.documents import fraction_from_json, texts_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput, PrivatestError
 from privatest.facts import Described, Fact, Probability
-from privatest.hypotheses import DiscretePair, Pair, make_pair
+from privatest.hypotheses import DiscretePair, make_pair
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Approx, Notion, Pure, RandomSource, Tv, as_notion, make_notion
 from privatest.privacy.bulk_draws import draw_rows
@@ -57,7 +57,7 @@ from privatest.privacy.notions import Line, exact_line, notion_words, tangent
 from privatest.privacy.randomness import bernoulli
 from privatest.scores import Cells, IntegerCells, LabelCells
 from privatest.scores.score import cells_from_dict
-from privatest.theory.wasserstein import UNITS, Classes, Histograms, Wasserstein, merge, solved_program
+from privatest.theory.wasserstein import Classes, Histograms, merge, solved_program
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,33 +127,6 @@ class HistogramTest(Design[Release]):
                 f"The probabilities allow a privacy loss of {self.largest_log_ratio():.9g}, more than "
                 f"{notion_words(self.notion)}. Move them towards 1/2."
             )
-
-    @classmethod
-    def of_pair(
-        cls, pair: Pair, classes: Classes, numerators: Integers, notion: Notion, n: int, name: str
-    ) -> HistogramTest:
-        """The test on the domain of a pair whose classes are ``classes``.
-
-        Args:
-            pair: P and Q on their common domain, which is finite.
-            classes: the classes of the domain's cells.
-            numerators, notion, n, name: as for :class:`HistogramTest`.
-        """
-        assert isinstance(pair, DiscretePair)
-        labelled = pair.kind == "labels"
-        cells = LabelCells(pair.labels) if labelled else IntegerCells(pair.first, int(pair.last[-1]))
-        return cls(
-            cells=cells,
-            members=np.append(classes.members, classes.odd),
-            null_law=classes.p.copy(),
-            alternative_law=classes.q.copy(),
-            numerators=numerators,
-            notion=notion,
-            n=n,
-            name=name,
-            null=pair.null.describe(),
-            alternative=pair.alternative.describe(),
-        )
 
     @property
     def epsilon(self) -> float:
@@ -382,17 +355,6 @@ class HistogramTest(Design[Release]):
         )
 
 
-def dual_test(distance: Wasserstein) -> HistogramTest:
-    """The mechanism that says P with probability (1 + f)/4, f the distance's dual function.
-
-    Guarantees: epsilon-DP, verified like any other; its advantage is exactly W/4.
-    """
-    numerators = (UNITS + distance.dual) * (DENOMINATOR // (4 * UNITS))
-    return HistogramTest.of_pair(
-        distance.pair, distance.classes, numerators, Pure(distance.epsilon), distance.n, "wasserstein"
-    )
-
-
 def _integers(values: Any) -> Integers:
     """An array of a list of integers; refuses numbers that are not integers themselves."""
     if not isinstance(values, list) or not values or any(type(value) is not int for value in values):
@@ -563,7 +525,19 @@ def optimum(
             numerators = _repaired(g, program, line)
     test = None
     if line is not None:
-        test = HistogramTest.of_pair(pair, classes, numerators, notion, n, "optimum")
+        assert isinstance(pair, DiscretePair)
+        labelled = pair.kind == "labels"
+        test = HistogramTest(
+            cells=LabelCells(pair.labels) if labelled else IntegerCells(pair.first, int(pair.last[-1])),
+            members=np.append(classes.members, classes.odd),
+            null_law=classes.p.copy(),
+            alternative_law=classes.q.copy(),
+            numerators=numerators,
+            notion=notion,
+            n=n,
+            null=pair.null.describe(),
+            alternative=pair.alternative.describe(),
+        )
         errors = test.alpha, test.beta
     return Optimum(runnable=test, alpha=errors[0], beta=errors[1], bound=bound, method=method, **described)
 
@@ -713,23 +687,8 @@ class Program:
 
     def _solved_under(self, cuts: _Cuts) -> tuple[Floats, float]:
         """The best g under these inequalities and an upper bound on its value, by a linear program."""
-        from scipy import sparse
-
-        histograms, rows = self.histograms, self.histograms.rows
-        size = len(rows)
-        pairs = [(rows[:, i], rows[:, i + 1]) for i in range(histograms.classes - 1)]  # g rises with the class
-        columns = np.concatenate([np.stack(pair) for pair in pairs] + [np.stack([cuts.high, cuts.low])], axis=1)
-        steady = np.ones(size * len(pairs))
-        entries = np.stack([np.concatenate([steady, cuts.a]), np.concatenate([-steady, cuts.b])])
-        limit = np.concatenate([0 * steady, cuts.c])
-        lines = np.tile(np.arange(len(limit)), 2)
-        matrix: Any = sparse.csr_matrix(
-            (entries.ravel(), (lines, columns.ravel())), shape=(len(limit), histograms.count)
-        )
-        if self.level is not None:
-            matrix = sparse.vstack([matrix, sparse.csr_matrix(-self.laws[0])], format="csr")
-            limit = np.append(limit, self.level - 1.0)
-        return solved_program(self.gain, matrix, limit)
+        least = None if self.level is None else (self.laws[0], 1.0 - self.level)
+        return solved_program(self.gain, self.histograms, (cuts.high, cuts.low), (cuts.a, cuts.b, cuts.c), least)
 
     def _excess(self, g: Floats) -> Floats:
         """The violation of h by each set of neighbours."""

@@ -598,6 +598,12 @@ class Table(Outcome):
             raise InvalidDocument(f"The table has {found.cells.count} cells and {len(found.doubled)} counts.")
         return found
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The noisy counts, each with the interval that holds the true count with probability 95%."""
+        from privatest import pictures
+
+        return pictures.table(self, ax)
+
     def to_csv(self) -> str:
         """The table as CSV text: the name, the ends and the noisy count of each cell."""
         lines = ["cell,count"]

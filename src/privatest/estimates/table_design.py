@@ -149,11 +149,12 @@ class TableDesign(Budgeted[Table]):
         ]
 
     def plot(self, ax: Axes | None = None, *, release: Table | None = None) -> Axes:
-        """The noisy counts with the noise's interval."""
+        """The noisy counts of a release, each with the interval that holds the true count."""
         from privatest import pictures
 
-        picture: Axes = pictures.table(self, ax, release=release)
-        return picture
+        if release is None:
+            raise InvalidInput("A table's design has no picture of its own. Run it, and plot its release.")
+        return pictures.table(release, ax)
 
     def __hash__(self) -> int:
         return hash((self.cells.count, self.notion, self.n))

@@ -41,7 +41,6 @@ from privatest.fit.domain import Grains
 from privatest.fit.excess_law import (
     REACH,
     Excess,
-    ExcessLaw,
     binomial_masses,
     excess_law,
     marginals,
@@ -50,6 +49,7 @@ from privatest.fit.excess_law import (
     uniformity,
     windows,
 )
+from privatest.laws import IntegerLaw
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise, Notion, Pure, canonical_noise
 
@@ -264,7 +264,7 @@ def two_point(target: Target) -> Excess:
         excess = _folded(n, index)
         noise = target.noise(excess.width)
         cutoff = excess_law(excess, n, p).cutoff(alpha, noise)
-        above, below = (excess_law(excess, n, side.q).below(cutoff, noise) for side in (upper, lower))
+        above, below = (excess_law(excess, n, side.q).cdf(cutoff, noise) for side in (upper, lower))
         return above - below
 
     # The balance lies between the two means, and near that under P.
@@ -393,11 +393,11 @@ class FitStatistic:
     grains: Grains | None = None
 
     @cached_property
-    def _laws(self) -> dict[tuple[bytes, int], ExcessLaw]:
+    def _laws(self) -> dict[tuple[bytes, int], IntegerLaw]:
         """The laws that were asked for, the first few: thresholds are compared by the same ones."""
         return {}
 
-    def law(self, q: Floats, n: int) -> ExcessLaw:
+    def law(self, q: Floats, n: int) -> IntegerLaw:
         """Law of the statistic for n records from q."""
         key = (q.tobytes(), n)
         found = self._laws.get(key) or excess_law(self.excess, n, self._seen(q))

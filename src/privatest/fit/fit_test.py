@@ -34,7 +34,8 @@ from privatest.fit.candidates import (
     ranked,
 )
 from privatest.fit.domain import Domain, Grains, histogram, read_domain
-from privatest.fit.excess_law import ACCURACY, Excess, ExcessLaw
+from privatest.fit.excess_law import ACCURACY, Excess
+from privatest.laws import IntegerLaw
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import (
     Noise,
@@ -193,14 +194,14 @@ class FitTest(Budgeted[FitRelease]):
         return int(np.argmax(self.domain.probabilities))
 
     @cached_property
-    def null_law(self) -> ExcessLaw:
+    def null_law(self) -> IntegerLaw:
         """Law of T under P."""
         return self.candidate.law(self.domain.probabilities, self.n)
 
     @cached_property
     def alpha(self) -> float:
         """Type I error: probability of "alternative" under P, from the exact law of T (error below 1e-8)."""
-        return self.null_law.above(self.cutoff, self.noise)
+        return self.null_law.sf(self.cutoff, self.noise)
 
     @cached_property
     def _hardest(self) -> tuple[float, Alternative]:
@@ -210,7 +211,7 @@ class FitTest(Budgeted[FitRelease]):
         looks = LOOKED_AT[len(p) > MANY_SYMBOLS] if ranking[0][0] > ACCURACY**2 else 1
         for _, alternative in ranking[:looks]:
             law = self.candidate.law(alternative.q, self.n)
-            found.append((law.below(self.cutoff, self.noise), alternative))
+            found.append((law.cdf(self.cutoff, self.noise), alternative))
         return max(found, key=lambda pair: pair[0])
 
     @property
@@ -275,7 +276,7 @@ class FitTest(Budgeted[FitRelease]):
             decision="alternative" if noisy > self.cutoff else "null",
             statistic=(self.null_law.mean - float(noisy)) / (self.candidate.excess.width * self.n),
             # A value of T + N as large as this one or larger: just above the lattice value below it.
-            pvalue=self.null_law.above(noisy - Fraction(1, 2), self.noise),
+            pvalue=self.null_law.sf(noisy - Fraction(1, 2), self.noise),
             epsilon=self.epsilon,
             n=self.n,
             test=self.method,
@@ -600,7 +601,7 @@ def _evened(test: FitTest) -> FitTest:
     law, other, noise = test.null_law, test.candidate.law(test.hardest_law, test.n), test.noise
 
     def to_spare(cutoff: Fraction) -> bool:
-        return other.below(cutoff, noise) <= law.above(cutoff, noise)
+        return other.cdf(cutoff, noise) <= law.sf(cutoff, noise)
 
     # Invariant: at ``low`` there is error to spare (or it is the start), at ``high`` none (or it is the end).
     low, high = test.cutoff, max(test.cutoff, law.cutoff(LEAST_ERROR, noise))
