@@ -43,6 +43,9 @@ from privatest.scores.score import cells_from_dict
 if TYPE_CHECKING:
     pass
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 FINE = 256
 """The largest weight of a statistic, in units of the smallest that is told apart."""
 MISCOUNTED = 0.05
@@ -283,14 +286,14 @@ class Table(Outcome):
         low, high = (min(max(round(total + sign * away), 1), most) for sign in (-1, 1))
         return sorted({round(number) for number in np.linspace(low, high, NUMBERS)})
 
-    def statistic(self, weights: Floats, fine: int | None = FINE) -> Statistic:
+    def statistic(self, weights: Floats, fine: int = FINE) -> Statistic:
         """The weighted sum of the noisy counts.
 
         Args:
             weights: a weight for each cell.
-            fine: the largest weight after rounding to integers; None if the weights are integers already.
+            fine: the largest weight after rounding to integers.
         """
-        scale = 1.0 if fine is None else fine / max(float(np.abs(weights - weights.mean()).max()), 1e-300)
+        scale = fine / max(float(np.abs(weights - weights.mean()).max()), 1e-300)
         whole = np.rint(np.append(weights, 0.0) * scale).astype(np.int64)
         if self.n is not None:  # the same number less for all: the sum over all records changes by a known number
             every = whole[:-1] if self.complete else whole
@@ -389,9 +392,8 @@ class Table(Outcome):
 
     def _share_statistic(self, chosen: np.ndarray[Any, Any], share: float) -> Statistic:
         """The noisy count of the chosen cells; its mean must not depend on the number of present records if unknown."""
-        if self.complete and self.n is not None:
-            return self.statistic(chosen.astype(np.float64), None)
-        return self.statistic(chosen - share)
+        known = self.complete and self.n is not None
+        return self.statistic(chosen.astype(np.float64) if known else chosen - share)
 
     def _told(
         self, question: str, estimate: float, interval: tuple[float, float], confidence: float, note: str = ""

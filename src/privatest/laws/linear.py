@@ -140,7 +140,7 @@ class WeightedNoise(Noise):
         theta, logs = self._bounds
         if not len(theta):
             return np.where(away > 0, -np.inf, 0.0)
-        return np.minimum((logs - np.multiply.outer(away, theta)).min(axis=-1), 0.0)
+        return np.asarray(np.minimum((logs - np.multiply.outer(away, theta)).min(axis=-1), 0.0))
 
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
         found: Any = np.ones_like(t)

@@ -67,7 +67,12 @@ class Cells(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """A JSON document from which :func:`cells_from_dict` restores the cells exactly."""
+        """A JSON document from which :meth:`from_dict` restores the cells exactly."""
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Cells:
+        """The cells that :meth:`to_dict` wrote, of any kind."""
+        return cells_from_dict(document)
 
 
 @dataclass(frozen=True)
