@@ -17,10 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from privatest.questions import KEYS
 
 from docs import make_cli
 from privatest.cli.commands import COMMANDS, command
+from privatest.options import KEYS
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 
 PAIR = ("--null", "bernoulli(0.2)", "--alternative", "bernoulli(0.8)", "--epsilon", "2")

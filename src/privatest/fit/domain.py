@@ -130,6 +130,13 @@ class Domain:
     null: str
     bins: str | None = None
 
+    def __post_init__(self) -> None:
+        p = self.probabilities
+        if p.ndim != 1 or not np.all(p >= 0) or not abs(math.fsum(p.tolist()) - 1) < 1e-9:
+            raise InvalidInput("The probabilities of the null do not sum to 1.")
+        if self.cells.count != len(p):
+            raise InvalidInput(f"The null has {len(p)} probabilities for {self.cells.count} cells.")
+
 
 def read_domain(null: Any, distance: float, bins: int | None = None) -> Domain:
     """P over a finite set of symbols.

@@ -121,12 +121,7 @@ def adaptive(
 
 
 def split_panels(
-    evaluate: Callable[[Floats], Nodes],
-    cuts: Floats,
-    lower: Floats,
-    upper: Floats,
-    whole: Nodes,
-    halves: Nodes,
+    evaluate: Callable[[Floats], Nodes], cuts: Floats, lower: Floats, upper: Floats, whole: Nodes, halves: Nodes
 ) -> tuple[Floats, Floats, Nodes, Nodes]:
     """The same panels, those with a cut inside replaced by their parts; the nodes of all others are kept."""
     index = np.searchsorted(lower, cuts, side="right") - 1

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from privatest.laws.block_laws import binomial
 from privatest.laws.fourier import fast_length
-from privatest.laws.total import NoisyTotal
+from privatest.laws.noisy_total import NoisyTotal
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise, RandomSource
 

@@ -273,7 +273,7 @@ def estimate(
 
 
 def _along(design: EstimateDesign, ax: Axes | None, patience: float) -> Axes:
-    parameter, fine = design.asked, 1000
+    parameter, fine = design.unknown, 1000
     grid = parameter.spaced(1 + fine)
     places = [[float(grid[round(fine * part)]) for part in parts] for parts in PLACES]
     start = time.monotonic()

@@ -10,9 +10,9 @@ cells          index of a record x                                   used for
 ============== ===================================================== ==============================
 LabelCells     position of x among the labels                        finite domains
 IntegerCells   position of x among the first integers of the cells   counts
-EdgeCells      how many edges are at most x                          tables, bins of a fit
 DyadicCells    floor(x 2^e) - first, clipped                         real numbers
 BoundedCells   floor(t 2^e) + 2^e, t = (x - m)/(s + |x - m|)         real numbers with heavy tails
+EdgeCells      number of edges at or below x                         bins of a goodness-of-fit test
 ============== ===================================================== ==============================
 """
 
@@ -278,7 +278,7 @@ class BoundedCells(Cells):
 
 @dataclass(frozen=True)
 class EdgeCells(Cells):
-    """Intervals [low, e_1), [e_1, e_2), ..., [e_m, high]: found by comparisons alone, so exact on every engine."""
+    """Intervals (-inf, e_1), [e_1, e_2), ..., [e_m, inf) within the support: comparisons only, so exact everywhere."""
 
     kind: ClassVar[str] = "edges"
     edges: tuple[float, ...]
@@ -347,11 +347,6 @@ def cells_from_dict(document: dict[str, Any]) -> Cells:
                 raise InvalidDocument("The integer cells are not in increasing order.")
             return IntegerCells(first, last)
         low, high = _support_from_json(document["support"])
-        if kind == EdgeCells.kind:
-            edges = tuple(number_from_json(edge) for edge in document["edges"])
-            if not edges or not all(a < b for a, b in pairwise((low, *edges, high))):
-                raise InvalidDocument("The edges of the cells are not in increasing order.")
-            return EdgeCells(edges, low, high)
         if kind == DyadicCells.kind:
             exponent = integer_from_json(document["exponent"], -1022, 1023)
             size = integer_from_json(document["size"], 1, MOST_ENTRIES)
@@ -361,6 +356,11 @@ def cells_from_dict(document: dict[str, Any]) -> Cells:
             if not scale > 0:
                 raise InvalidDocument(f"The scale {scale!r} of the cells must be greater than 0.")
             return BoundedCells(centre, scale, integer_from_json(document["exponent"], 0, 22), low, high)
+        if kind == EdgeCells.kind:
+            edges = tuple(numbers_from_json(document["edges"]).tolist())
+            if not edges or not all(a < b for a, b in pairwise((low, *edges, high))):
+                raise InvalidDocument("The edges of the bins are not in increasing order.")
+            return EdgeCells(edges, low, high)
         raise InvalidDocument(f"Unknown kind of cells {kind!r}.")
 
 

@@ -6,7 +6,7 @@ The transforms of the two laws are computed once; each cutoff is then a dot prod
 
 for c halfway between two values of T. If that integral has other peaks than the one at zero (few records, few
 values), the law of the sum is convolved instead. The absolute error is near 1e-13; for a small relative error use
-:mod:`privatest.laws.total`.
+:mod:`privatest.laws.noisy_total`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from privatest.laws.fourier import QUICK_RADIUS, convolution, doubling_panels, log_transform, side_lobes, sum_laws
-from privatest.laws.total import NoisyTotal
+from privatest.laws.noisy_total import NoisyTotal
 from privatest.numbers import Floats, Integers, clipped, first_true, row_dots
 from privatest.privacy import Noise, Tulap
 from privatest.scores import Score

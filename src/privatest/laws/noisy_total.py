@@ -1,6 +1,6 @@
 r"""The exact law of a noisy total: T = s_1 + ... + s_n + N, scores independent, N the noise.
 
-Two methods, which agree (tests/laws/test_total.py):
+Two methods, which agree (tests/laws/test_noisy_total.py):
 
 - *convolution*: the law of the sum of scores on a window that holds all but 1e-18 of it, by FFT, then
   :math:`\Pr[T \le x] = \sum_j \Pr[S = j] F_N(x - j)`. For small and moderate n.
