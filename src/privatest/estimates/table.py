@@ -442,7 +442,11 @@ class Table(Outcome):
         return min(max(found, low), high)
 
     def median(self, *, confidence: float = 0.95) -> TableAnswer:
-        """The median of the present records, see :meth:`quantile`."""
+        """The median of the present records, with an interval between edges.
+
+        Args:
+            confidence: the confidence of the interval.
+        """
         return replace(self.quantile(0.5, confidence=confidence), question="median")
 
     def mean(self, *, confidence: float = 0.95) -> TableAnswer:

@@ -54,7 +54,7 @@ class TableDesign(Budgeted[Table]):
 
     FORMAT: ClassVar[str] = "privatest/table/1"
     KIND: ClassVar[str] = "table"
-    ASKED: ClassVar[str] = "table"
+    REQUEST_KEY: ClassVar[str] = "table"
 
     cells: Cells
     noise: Noise
@@ -116,7 +116,7 @@ class TableDesign(Budgeted[Table]):
             epsilon=self.epsilon,
             neighbours=self.neighbours,
             simulated=simulated,
-            privacy=self._met,
+            privacy=self._privacy_text,
         )
 
     def power(self, null: Any, alternative: Any, *, alpha: float | None = None) -> PrivateTest:
