@@ -29,7 +29,16 @@ from privatest.decision.calibration import (
     unclamped,
 )
 from privatest.decision.problem import CALIBRATED, ChosenClamp, Goal, Method, Problem
-from privatest.decision.worst_case import Sides, WorstCase, score_for_sets, settled_case, sides_of, worst_score
+from privatest.decision.worst_case import (
+    SLACK,
+    Known,
+    Sides,
+    WorstCase,
+    score_for_sets,
+    settled_case,
+    sides_of,
+    worst_score,
+)
 from privatest.errors import Infeasible
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
 from privatest.hypotheses.distribution import Leaf, Side
@@ -42,7 +51,7 @@ from privatest.progress_events import part
 from privatest.scores import Score, whole_score
 from privatest.scores.clamped import cell_masses, cell_ratios
 from privatest.scores.score import FEW_VALUES, IntegerCells, LabelCells
-from privatest.scores.score_law import SLACK, Known, cell_law
+from privatest.scores.score_law import cell_law
 from privatest.theory.decomposition import paper_clamp
 
 # Steps of the lattice while tuning. The final test has a finer lattice, except if the values are few.

@@ -21,7 +21,7 @@ from privatest.errors import InvalidDistribution
 from privatest.numbers import Floats, Integers, distinct
 
 if TYPE_CHECKING:
-    from privatest.hypotheses.sets import Box
+    from privatest.hypotheses.sets import Box, Corruption
 
 
 SUM_TOLERANCE = 1e-9
@@ -100,39 +100,6 @@ class Leaf:
     def share(self) -> float:
         """The largest total variation by which the corruptions can move a distribution."""
         return 1 - math.prod(1 - corruption.share for corruption in self.corruptions)
-
-
-@dataclass(frozen=True)
-class Corruption:
-    """A share of the records comes from anywhere, as in ``near(P, 0.02)`` and ``contaminated(P, 0.02)``.
-
-    Attributes:
-        kind: "near", where any part of P's mass may move, or "contaminated", where P keeps its shape.
-        share: the share of the records, between 0 and 1.
-    """
-
-    kind: str
-    share: float
-
-    def worst(self, law: Floats, side: Side) -> Floats:
-        """The stochastically lowest or highest law of a score, given its law under P; scores increase along the array.
-
-        The first (or last) entry must belong to the lowest (or highest) score that any record can have.
-
-        >>> Corruption("near", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
-        [0.25, 0.5, 0.25]
-        >>> Corruption("contaminated", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
-        [0.25, 0.375, 0.375]
-        """
-        if side == "high":
-            return self.worst(law[::-1], "low")[::-1]
-        if self.kind == "contaminated":
-            found = (1 - self.share) * law
-            found[0] += self.share
-            return found
-        # The mass is taken from the highest scores.
-        below = np.minimum(np.cumsum(law) + self.share, 1.0)
-        return np.diff(below, prepend=0.0)
 
 
 class Numbers(Distribution):

@@ -1,4 +1,4 @@
-"""Looking at the data before asking anything of them: NOT PRIVATE, for whoever holds them, and written nowhere.
+"""Check data before a test, without privacy: how many records the test would not understand. Written nowhere.
 
 A test reads a column of text, a decimal comma or "YES" for "yes" as records that make no sense, and cannot say so: an
 error would tell of one person. :func:`check` counts them, for the holder's eyes. It stands with the tuned tests, since

@@ -1,4 +1,4 @@
-"""Everything a planner asks about one pair at one epsilon, in one object."""
+"""Plans: a designed test with its bounds, the cost of privacy, and the theorem's sample complexity."""
 
 from __future__ import annotations
 
