@@ -192,7 +192,13 @@ class EstimateRelease(Outcome):
         return [
             *few,
             *doubts,
-            Fact("estimate", self.estimate, f"of {self._of}, median-unbiased"),
+            Fact(
+                "estimate",
+                self.estimate,
+                "no estimate: there may be no record to tell it of"
+                if self._among.none
+                else f"of {self._of}, median-unbiased",
+            ),
             Fact(
                 "interval",
                 self.interval,

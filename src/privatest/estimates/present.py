@@ -127,13 +127,14 @@ class Among:
         return f"{most} of the records may be {kind}: look at the column (pt.check).{way}"
 
     def told(self, answer: str) -> str:
-        """The sentence of a release: the doubt first, and no number where there may be no record to tell it of."""
+        """The sentence of a release: first what does not count; no number where there may be no record at all."""
         if self.none:
             return f"{self.doubt} Nothing is known of the records that are {self.records}: report no number."
         left = sum(n - one for one, n in zip(self.present, self.n, strict=True))
         if self.few or all(high > MOSTLY * n for (_, high), n in zip(self.intervals, self.n, strict=True)):
             return f"{self.doubt} {answer}".lstrip()
-        return f"{answer} The others, about {left:,.0f}, do not count: pt.check tells what they are."
+        kind = "missing" if self.records == "present" else f"missing, or not {self.records}"
+        return f"About {left:,.0f} records are {kind}, and do not count: pt.check tells what they are. {answer}"
 
     def facts(self, missing: str, present: Any, interval: Any, confidence: float) -> tuple[list[Fact], list[Fact]]:
         """What a release says of missing records; and what it begins with where they may be most."""
