@@ -136,7 +136,7 @@ def methods(at: Setting, changes: int) -> Iterator[tuple[str, Finder, int | None
     """(name, finder, stated accuracy); the plans are made once."""
     for epsilon in EPSILONS:
         try:
-            plan = pt.design_changes(*at.pair, epsilon=epsilon, n=at.n)
+            plan = pt.design_change(*at.pair, epsilon=epsilon, n=at.n, changes="several")
         except PrivatestError as error:
             print(f"    ours, epsilon {epsilon:g}: refused. {error}")
         else:

@@ -290,7 +290,7 @@ def problems(folder: Path) -> Iterator[Problem]:
     yield Problem(
         "several changes",
         f"quarters {best} (least squares)",
-        lambda **k: pt.detect_changes(prices, "normal(2.5, 2.5)", "normal(8, 2.5)", epsilon=4, **k),
+        lambda **k: pt.detect_change(prices, "normal(2.5, 2.5)", "normal(8, 2.5)", epsilon=4, **k, changes="several"),
         lambda r: len(r.indices) == 2 and all(abs(i - j) <= r.accuracy for i, j in zip(r.indices, best, strict=True)),
         share=0.9,
     )
@@ -642,7 +642,10 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
             lambda d, **k: pt.detect_change(d, *RATES, column="y", order="x", epsilon=1, **k),
             lambda c, r: c.is_unique and not r.changed,
         ),
-        "detect_changes": (lambda d, **k: pt.detect_changes(d, *NUMBERS, column="x", epsilon=4, **k), still),
+        "changes=several": (
+            lambda d, **k: pt.detect_change(d, *NUMBERS, column="x", epsilon=4, **k, changes="several"),
+            still,
+        ),
         "unit=x": (
             lambda d, **k: pt.estimate(d, "bernoulli(?)", column="y", unit="x", epsilon=1, **k),
             lambda _, r: holds(0.3)(r) and r.width < 0.8,

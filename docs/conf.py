@@ -67,7 +67,7 @@ GROUPS = {
     "fit": ("Is it still P", "goodness_of_fit design_fit"),
     "changes": (
         "When did it change",
-        "detect_change design_change block_test detect_changes design_changes Monitor",
+        "detect_change design_change block_test Monitor",
     ),
     "sequential": (
         "Decided yet",

@@ -58,7 +58,7 @@ MAY_IMPORT["ledger"] = {"privacy"}  # what notions are, and what they come to to
 MAY_IMPORT["pictures"] = set(ORDER)  # drawn from designs and releases; never from data
 MAY_IMPORT["report"] = {*ORDER, "pictures"}
 DRAWN_BY = {"pictures": ("plot", "plot_power")}  # any folder may import it, but only inside methods of these names
-PUBLIC_ONLY = {"cli", "integrations", "studio"}  # `import privatest` and `from privatest import name`, nothing deeper
+PUBLIC_ONLY = {"cli", "studio"}  # `import privatest` and `from privatest import name`, nothing deeper
 # What they open besides: the report and the studio have no place among the package's functions.
 PUBLIC_PAGES = {"cli": {"report", "studio"}, "studio": {"report"}}
 FOLDERS = MAY_IMPORT.keys() | PUBLIC_ONLY
@@ -255,5 +255,5 @@ def test_the_check_reads_the_real_sources() -> None:
 def test_a_design_walks_through_few_modules() -> None:
     files, _depth = walked(lambda: design("normal(0, 1)", "normal(1.1, 1)", epsilon=1, n=101), SOURCE)
     names = sorted(Path(name).relative_to(SOURCE).as_posix() for name in files)
-    assert {"decision/tuning.py", "laws/curves.py", "scores/clamped.py"} <= set(names)
+    assert {"decision/tuning.py", "laws/cutoffs.py", "scores/clamped.py"} <= set(names)
     assert len(names) <= MOST_OF_A_DESIGN, f"a design visits {len(names)} modules: {', '.join(names)}"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import privatest as pt
 from examples import make_data
-from privatest import questions
+from privatest import options
 from tests.fresh import commands
 from tests.ready import command_line
 
@@ -63,7 +63,7 @@ def test_the_commands_run_as_written(root: Path, tmp_path: Path, show: Callable[
 
 def test_the_table_of_questions_names_what_there_is(root: Path) -> None:
     """In the README and in the document: every public call and command of the table, and no question without one."""
-    commands_asked = {name for name in questions.QUESTIONS if "/" not in name and name != "check"} | {"ledger"}
+    commands_asked = {name for name in options.QUESTIONS if "/" not in name and name != "check"} | {"ledger"}
     for name in ("README.md", "docs/questions.md"):
         lines = (root / name).read_text(encoding="utf-8").splitlines()
         rows = [line.strip("| ").split(" | ") for line in lines if re.match(r"\|.*\| .*`pt\.", line)]

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from privatest.bounds.optimum import optimum as optimum
     from privatest.changepoint import block_test as block_test
     from privatest.changepoint import design_change as design_change
-    from privatest.changepoint import design_changes as design_changes
     from privatest.changepoint import detect_change as detect_change
-    from privatest.changepoint import detect_changes as detect_changes
     from privatest.decision.design import decide as decide
     from privatest.decision.design import design as design
     from privatest.estimates import compare_groups as compare_groups
@@ -68,7 +66,7 @@ _HOMES = homes(
     {
         "": "data errors notions results theory",  # modules: pt.data.read_as, pt.errors.BudgetExceeded
         "bounds": "lower_bound optimum",
-        "changepoint": "block_test design_change design_changes detect_change detect_changes",
+        "changepoint": "block_test design_change detect_change",
         "decision.design": "decide design",
         "estimates": "compare_groups design_estimate design_groups",
         "estimates.estimate": "estimate",

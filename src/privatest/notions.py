@@ -7,19 +7,24 @@ True
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Any
 
 from privatest import numbers
 from privatest.numbers import Number
 from privatest.parameters import explain
-from privatest.power.comparison import compare_notions as compare
 from privatest.privacy.notions import Approx, Gdp, Kl, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.notions import as_notion as parse
+
+if TYPE_CHECKING:
+    from privatest.power.comparison import compare_notions as compare
 
 __all__ = ["approx", "compare", "gdp", "kl", "parse", "pure", "renyi", "tv", "zcdp"]
 
 
 def pure(epsilon: Number) -> Pure:
-    """Epsilon-differential privacy; ``epsilon=1`` means ``privacy=pure(1)``.
+    """Epsilon-differential privacy: every probability changes by a factor of at most e^epsilon.
+
+    ``epsilon=1`` means ``privacy=pure(1)``.
 
     Args:
         epsilon: the largest log-ratio of an outcome's probabilities on two neighbouring data sets.
@@ -28,7 +33,7 @@ def pure(epsilon: Number) -> Pure:
 
 
 def approx(epsilon: Number, delta: Number) -> Approx:
-    """(epsilon, delta)-differential privacy.
+    """(epsilon, delta)-differential privacy: a probability may exceed what epsilon allows by at most delta.
 
     Args:
         epsilon: as for :func:`privatest.notions.pure`.
@@ -47,40 +52,50 @@ def tv(eta: Number) -> Tv:
 
 
 def gdp(mu: Number) -> Gdp:
-    """Gaussian differential privacy.
+    """Gaussian differential privacy: telling two neighbours apart is as hard as telling N(0, 1) from N(mu, 1).
 
     Args:
-        mu: telling two neighbours apart is as hard as telling N(0, 1) from N(mu, 1).
+        mu: the distance of the means of two normal laws with standard deviation 1.
     """
     return Gdp(mu)
 
 
 def zcdp(rho: Number) -> Zcdp:
-    """Zero-concentrated differential privacy.
+    """Zero-concentrated differential privacy: the Renyi divergence of every order a > 1 is at most rho a.
 
     Args:
-        rho: the Renyi divergence of every order a > 1 is at most rho a.
+        rho: the bound on the divergence, for each unit of its order.
     """
     return Zcdp(rho)
 
 
 def renyi(order: Number, bound: Number) -> Renyi:
-    """Renyi differential privacy at one order.
+    """Renyi differential privacy: the Renyi divergence of one order is at most the bound.
 
     Args:
-        order: of the divergence, above 1.
+        order: the order of the divergence, above 1.
         bound: the largest divergence of that order, in nats.
     """
     return Renyi(order, bound)
 
 
 def kl(eta: Number) -> Kl:
-    """Stability in the divergence of Kullback and Leibler, both ways.
+    """Stability in Kullback-Leibler divergence: the divergence of two neighbours is at most eta, both ways.
 
     Args:
         eta: the largest divergence, in nats.
     """
     return Kl(eta)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "compare":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from privatest.power.comparison import compare_notions  # start-up: a notion alone loads in a quarter of the time
+
+    explain(compare_notions)
+    globals()["compare"] = compare_notions
+    return compare_notions
 
 
 explain(sys.modules[__name__])

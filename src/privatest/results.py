@@ -17,11 +17,8 @@ from privatest.lazy import homes, loader
 if TYPE_CHECKING:
     from privatest.bounds import HistogramTest as HistogramTest
     from privatest.bounds import Optimum as Optimum
-    from privatest.changepoint import Alarm as Alarm
     from privatest.changepoint import ChangePlan as ChangePlan
     from privatest.changepoint import ChangePoint as ChangePoint
-    from privatest.changepoint import ChangePoints as ChangePoints
-    from privatest.changepoint import ChangesPlan as ChangesPlan
     from privatest.decision import PrivateTest as PrivateTest
     from privatest.decision import Release as Release
     from privatest.estimates import EstimateDesign as EstimateDesign
@@ -37,6 +34,7 @@ if TYPE_CHECKING:
     from privatest.power import PowerCurve as PowerCurve
     from privatest.privacy.adaptive import AdaptiveLevel as AdaptiveLevel
     from privatest.privacy.verification import Verification as Verification
+    from privatest.streams import Alarm as Alarm
     from privatest.streams import SequentialPlan as SequentialPlan
     from privatest.streams import Verdict as Verdict
     from privatest.streams import combine_evalues as combine_evalues
@@ -47,14 +45,14 @@ if TYPE_CHECKING:
 _HOMES = homes(
     {
         "bounds": "HistogramTest Optimum",
-        "changepoint": "Alarm ChangePlan ChangePoint ChangePoints ChangesPlan",
+        "changepoint": "ChangePlan ChangePoint",
         "decision": "PrivateTest Release",
         "estimates": "EstimateDesign EstimateRelease GroupsDesign GroupsRelease compare_noised",
         "fit": "FitRelease FitTest",
         "power": "Comparison NotionComparison Plan PowerCurve",
         "privacy.adaptive": "AdaptiveLevel",
         "privacy.verification": "Verification",
-        "streams": "SequentialPlan Verdict combine_evalues evalue_discoveries",
+        "streams": "Alarm SequentialPlan Verdict combine_evalues evalue_discoveries",
         "theory": "Decomposition SampleComplexity",
     }
 )

@@ -11,14 +11,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privatest.changepoint.blocks import BitDesign, BlockDesign, _argmin_law, upper_bounds
+from privatest.changepoint.block_sums import SumsModel
+from privatest.changepoint.block_tests import BitsModel, _argmin_law
+from privatest.changepoint.detector import upper_bounds
 from privatest.laws.block_laws import ScoreLaw
 from privatest.privacy import Tulap
 
 
 def finite_law(a: float, b: float, mixed: int, left: int, right: int) -> dict[int, float]:
     """Pr[first argmin = t], block 0 mixed, by running the detector on all bits of left old and right new blocks."""
-    design, found = BitDesign(1, a, b), dict.fromkeys(range(-left, right + 1), 0.0)
+    design, found = BitsModel(1, a, b), dict.fromkeys(range(-left, right + 1), 0.0)
     for votes in itertools.product((1, -1), repeat=left + right):
         old, new = votes[:left], votes[left:]
         p = np.prod([1 - a if z > 0 else a for z in old]) * np.prod([1 - b if z < 0 else b for z in new])
@@ -54,7 +56,7 @@ def test_simulated_bits_agree_with_the_exact_curve(a: float, b: float) -> None:
 
 
 def test_locate_takes_the_first_argmin() -> None:
-    design = BitDesign(10, 0.3, 0.3)
+    design = BitsModel(10, 0.3, 0.3)
     assert design.locate(np.array([1, 1, -1, -1])) == 20
     assert design.locate(np.array([-1, -1])) == 0
     assert design.locate(np.array([1, 1, 1])) == 20  # t runs from 1 to m: the last block
@@ -64,7 +66,7 @@ def test_locate_takes_the_first_argmin() -> None:
 COIN = ScoreLaw(np.array([0, 1]), np.array([0.2, 0.8]), np.array([0.8, 0.2]), 1)
 
 
-def brute_median(design: BlockDesign, outcomes: np.ndarray) -> int:
+def brute_median(design: SumsModel, outcomes: np.ndarray) -> int:
     """The posterior's median from the likelihood of each position, block by block."""
     laws, block = design.laws, design.block
     positions, logs = [], []
@@ -81,7 +83,7 @@ def brute_median(design: BlockDesign, outcomes: np.ndarray) -> int:
 
 @pytest.mark.parametrize("block", [1, 5, 30])
 def test_locate_is_the_median_of_the_posterior(block: int) -> None:
-    design = BlockDesign(COIN, Tulap(Fraction(1), 1), block)
+    design = SumsModel(COIN, Tulap(Fraction(1), 1), block)
     rng = np.random.default_rng(1)
     for _ in range(30):
         blocks = int(rng.integers(1, 12))
@@ -94,7 +96,7 @@ def test_locate_is_the_median_of_the_posterior(block: int) -> None:
 
 @pytest.mark.parametrize(("epsilon", "block"), [(Fraction(1), 9), (Fraction(1, 2), 16)])
 def test_the_curve_bounds_what_the_detector_does_at_any_place_and_length(epsilon: Fraction, block: int) -> None:
-    design = BlockDesign(COIN, Tulap(epsilon, 1), block)
+    design = SumsModel(COIN, Tulap(epsilon, 1), block)
     accuracy = design.failures(0.1, 4000).accuracy(0.1)
     assert accuracy is not None
     rng = np.random.default_rng(3)
@@ -129,7 +131,7 @@ def test_upper_bounds_are_those_of_the_binomial() -> None:
 
 def test_the_bound_by_affinities_lies_above_what_is_simulated() -> None:
     for epsilon, block in ((Fraction(1), 9), (Fraction(1, 2), 23), (Fraction(4), 3)):
-        design = BlockDesign(COIN, Tulap(epsilon, 1), block)
+        design = SumsModel(COIN, Tulap(epsilon, 1), block)
         side = design._side(0.01)
         distances = design._distances(side)
         bound = design._by_affinity(distances)

@@ -12,18 +12,17 @@ import itertools
 import numpy as np
 import pytest
 
-from privatest.changepoint.blocks import (
+from privatest.changepoint.cusum import (
     LAW_ERROR,
     Chart,
-    Majority,
     SuffixAlarm,
     _moves,
     decay_rate,
     largest_suffix_sum,
-    recommended_interval,
 )
 from privatest.errors import InvalidInput
 from privatest.laws.block_laws import first_argmin_law
+from privatest.streams.paper_intervals import Majority, recommended_interval
 from privatest.streams.watch import Intervals
 
 VOTES = np.array([-3, -1, 0, 1, 2, 5])

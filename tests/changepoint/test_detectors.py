@@ -58,7 +58,7 @@ def test_short_blocks_of_uneven_pairs_have_bits_that_tell_something() -> None:
     test = pt.design("bernoulli(0)", "bernoulli(0.1)", epsilon=1, n=1)
     assert max(test.alpha, test.beta) > 0.6
     plan = design_change("bernoulli(0)", "bernoulli(0.1)", epsilon=1, block=1, beta=0.5, assume_change=True)
-    alpha, beta = plan.to_dict()["detection"]["errors"]
+    alpha, beta = (plan.to_dict()["detector"][name] for name in ("alpha", "beta"))
     assert max(alpha, beta) < 0.49
     assert alpha == pytest.approx(beta, abs=1e-3)
     with pytest.raises(Infeasible, match=r"block=1 is too short at epsilon=1: .* below 1/2"):

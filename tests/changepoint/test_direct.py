@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privatest.changepoint import direct as exponential
-from privatest.changepoint.detectors import BlockTuner, law_of
-from privatest.changepoint.direct import (
-    DirectDesign,
-    DirectDetector,
+from privatest.changepoint import exponential_mechanism as exponential
+from privatest.changepoint.detector_search import BlockTuner
+from privatest.changepoint.exponential_mechanism import (
+    ExponentialDetector,
+    ExponentialModel,
     _chunk_weights,
     _keep,
     _weights,
@@ -38,7 +38,7 @@ NEAR = ScoreLaw(np.array([0, 1]), np.array([0.499, 0.501]), np.array([0.501, 0.4
 def test_utilities_are_suffix_sums_up_to_a_constant(stride: int) -> None:
     score = BlockTuner(make_pair(stats.norm(0, 1), stats.norm(1, 1)), Pure(Fraction(1))).score((-0.5, 0.5))
     level = Fraction(33, 4)
-    detector = DirectDetector(score, DirectDesign(law_of(score), Fraction(1), level, 0.1, stride))
+    detector = ExponentialDetector(score, Fraction(1), level, stride)
     x = np.random.default_rng(1).normal(size=50)
     s = score.of_numbers(x)
     suffix = [-sum((int(v) - level for v in s[k:]), Fraction(0)) for k in range(0, 51, stride)]
@@ -60,7 +60,7 @@ def test_the_level_balances_both_sides() -> None:
 
 def test_the_simulated_curve_agrees_with_the_mechanism_itself() -> None:
     """The curve's means, against the exact law of the index on simulated coins."""
-    design = DirectDesign(COIN, Fraction(1), Fraction(1, 2), best_level(COIN, 1.0)[1], 2)
+    design = ExponentialModel(COIN, Fraction(1), Fraction(1, 2), best_level(COIN, 1.0)[1], 2)
     rng = np.random.default_rng(2)
     runs, half = 4000, 60
     for phase in (0, 1):

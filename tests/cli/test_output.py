@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from privatest import questions
+from privatest import options
 from privatest.cli import output
 from privatest.cli.output import spoken
 from tests.cli.conftest import Run
@@ -55,7 +55,6 @@ MISTAKES = {
     "groups": ["--column", "visit", "--group", "answer"],
     "sequential": [*PAIR[:4], "--alpha", "2"],
     "monitor": [*PAIR[:4], "--beta", "2"],
-    "changes": [*PAIR[:4], "--column", "visit", "--beta", "2"],
     "detect": [*PAIR[:2], "--column", "visit"],
     "fit": [*PAIR[:2], "--column", "visit", "--distance", "3"],
     "test": [*PAIR[:4], "--column", "visit", "--alpha", "2"],
@@ -74,7 +73,7 @@ def test_every_command_complains_in_its_own_words(command: str, run: Run, root: 
     found = run(command, *data, *MISTAKES[command], "--epsilon", "1", **({"stdin": b"0\n"} if data == ["-"] else {}))
     assert found.code == 2
     assert "--" in found.err
-    keywords = "|".join(option.name for option in questions.OPTIONS)
+    keywords = "|".join(option.name for option in options.OPTIONS)
     assert not re.search(rf"(?<![\w'])({keywords})=", found.err.replace("normal(mean=?, sd=1)", ""))
 
 

@@ -21,12 +21,11 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.changepoint import detectors
-from privatest.changepoint.blocks import BlockDetector
 from privatest.decision.run import Design
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.privacy.chain import ONE
 from privatest.privacy.notions import notion_from_json, per_row
+from privatest.scores import Score
 from privatest.streams import SequentialPlan
 from privatest.streams.watch import Watch
 from tests.contracts.noise_laws import excess, losses, spent
@@ -57,7 +56,7 @@ MADE: dict[str, Callable[..., Any]] = {
     "paper": lambda **w: pt.design_change(*COINS, method="paper", **w),
     "given": lambda **w: pt.design_change(test=given(**w), **w),
     "unknown": lambda **w: pt.design_change([0.8, 0.2], distance=0.5, **w),
-    "changes": lambda **w: pt.design_changes(*COINS, n=400, **w),
+    "changes": lambda **w: pt.design_change(*COINS, n=400, **w, changes="several"),
     "monitor": lambda **w: pt.Monitor(*COINS, **w)._design,
     "monitor of fit": lambda **w: pt.Monitor([0.8, 0.2], distance=0.5, **w)._design,
     "monitor of a given test": lambda **w: pt.Monitor(test=given(**w), **w)._design,
@@ -257,9 +256,7 @@ def parts_of(one: Any, document: dict[str, Any], notion: Any) -> list[tuple[floa
         if blocks["kind"] == "bits":
             return [bit_cost(document, blocks["test"], notion)]
         return [spent(notion, blocks["noise"], reach(document, blocks["score"]))]
-    if isinstance(one, pt.results.ChangesPlan):  # whose noise is made anew
-        return [spent(notion, one._blocks.design.noise.to_dict(), reach(document, document["score"]))]
-    return change_costs(one, document, notion)
+    return change_costs(document, document["detector"], notion)
 
 
 def bit_cost(document: dict[str, Any], part: dict[str, Any], notion: Any) -> tuple[float, ...]:
@@ -268,21 +265,19 @@ def bit_cost(document: dict[str, Any], part: dict[str, Any], notion: Any) -> tup
     return spent(notion, part["noise"], rows(document) * move)
 
 
-def change_costs(one: Any, document: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
-    """Of blocks, their noise, which is made anew; of candidates, the range of their log-odds."""
-    parts = document["detection"]["parts"]
-    found = []
-    detector: Any = one._design.detector
-    if isinstance(detector, detectors.BitDetector):
-        (part,) = parts
-        return [bit_cost(document, part, notion)]
-    each_one = (detector.direct, detector.blocks) if hasattr(detector, "direct") else (detector,)
-    for each, score in zip(each_one, parts, strict=False):
-        if isinstance(each, BlockDetector):
-            found.append(spent(notion, each.design.noise.to_dict(), reach(document, score)))
-        else:
-            found.append(odds_cost(notion, float(each.design.rate) * reach(document, score)))
-    return found
+def change_costs(document: dict[str, Any], detector: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
+    """Of blocks, their noise or their bits; of candidates, the range of their log-odds."""
+    if detector["kind"] == "bits":
+        return [bit_cost(document, detector["voter"], notion)]
+    if detector["kind"] == "blocks":
+        return [spent(notion, detector["noise"], reach(document, detector["score"]))]
+    if detector["kind"] == "direct":
+        score = Score.from_dict(detector["score"])
+        return [
+            odds_cost(notion, float(Fraction(detector["epsilon"])) / score.width * reach(document, detector["score"]))
+        ]
+    parts = [detector[name] for name in ("blocks", "direct") if name in detector]
+    return [cost for part in parts for cost in change_costs(document, {"kind": "blocks", **part}, notion)]
 
 
 def odds_cost(notion: Any, moved: float) -> tuple[float, ...]:
@@ -396,6 +391,32 @@ def test_a_field_that_nobody_reads_is_refused(name: str) -> None:
         list(objects(document))[place]["epsilom"] = 1
         with pytest.raises(InvalidDocument):
             type(original).from_dict(document)
+
+
+def noises(document: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Every place of a noise in a document, as the object that has it and the field's name."""
+    for part in objects(document):
+        for name, inner in part.items():
+            if isinstance(inner, dict) and {"mu", "points", "scale", "epsilon"} & inner.keys() and "kind" in inner:
+                yield part, name
+
+
+@pytest.mark.parametrize("name", [name for name in MADE if name not in WITHOUT_ROWS])
+def test_noise_that_hides_one_row_hides_no_person_of_two(name: str) -> None:
+    """Where a document names a noise at all: in each of its places the one that a design for one row has there."""
+    single, double = (MADE[name](privacy="pure(1)", max_rows_per_unit=rows) for rows in (1, 2))
+    text, other = json.dumps(double.to_dict()), json.loads(json.dumps(single.to_dict()))
+    for place, (part, field) in enumerate(noises(other)):
+        document = json.loads(text)
+        found = list(noises(document))[place]
+        if found[0][found[1]] == part[field]:
+            continue  # it hides two rows as well: the scores are finer, or it is made for a budget of its own
+        found[0][found[1]] = part[field]
+        try:
+            one = type(double).from_dict(document)
+        except InvalidInput:
+            continue
+        assert excess(one.privacy, parts_of(one, document, one.privacy)) <= 1e-6
 
 
 @pytest.mark.parametrize("field", ["cutoff", "score.step", "score.origin", "coin.cutoff", "shift"])

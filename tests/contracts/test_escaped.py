@@ -167,11 +167,13 @@ def test_names_of_groups_and_values_of_an_order_are_text() -> None:
     groups = pt.compare_groups(table, column="x", group="arm", epsilon=2)
     assert HOSTILE in words(groups._repr_html_())
     assert words(report.render(question={"epsilon": 2}, result=groups, kind="groups")).count(HOSTILE) >= 2
-    plan = pt.design_changes("bernoulli(0.2)", "bernoulli(0.8)", epsilon=8, n=40, beta=0.3, false_alarm=0.3)
+    plan = pt.design_change(
+        "bernoulli(0.2)", "bernoulli(0.8)", epsilon=8, n=40, beta=0.3, false_alarm=0.3, changes="several"
+    )
     changed = pa.table({"x": [0] * 20 + [1] * 20, "day": table.column("day")})
     found = plan.run(pt.data.read_as(changed, text_order=True), column="x", order="day", public_order=True)
     assert HOSTILE in words(found._repr_html_())
-    words(report.render(question={"epsilon": 8}, result=found, kind="changes"))
+    words(report.render(question={"epsilon": 8}, result=found, kind="detect"))
 
 
 def test_progress_in_a_notebook_is_text() -> None:

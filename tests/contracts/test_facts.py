@@ -36,7 +36,7 @@ DESIGNS: dict[str, Callable[[], Any]] = {
     "blocks": lambda: pt.design_change(*COINS, epsilon=2, false_alarm=0.1),
     "direct": lambda: pt.design_change(*COINS, epsilon=2, method="direct"),
     "distance": lambda: pt.design_change([0.8, 0.2], distance=0.5, epsilon=4),
-    "changes": lambda: pt.design_changes(*COINS, epsilon=8, n=40, beta=0.3, false_alarm=0.3),
+    "changes": lambda: pt.design_change(*COINS, epsilon=8, n=40, beta=0.3, false_alarm=0.3, changes="several"),
     "estimate": lambda: pt.design_estimate("bernoulli(?)", epsilon=2, n=40),
     "two steps": lambda: pt.design_estimate("normal(mean=?, sd=1)", between=(-1000, 1000), epsilon=20, n=40),
     "groups": lambda: pt.design_groups(n=(40, 40), epsilon=2),
@@ -72,7 +72,7 @@ TABLES: dict[str, Callable[[], Any]] = {
     "notions": lambda: pt.notions.compare(*COINS, privacy="gdp(1)"),
 }
 REPORTED = {"release, test": "test", "release, optimum": "test", "release, fit": "fit", "release, blocks": "detect"}
-REPORTED |= {"release, changes": "changes", "release, estimate": "estimate", "release, groups": "groups"}
+REPORTED |= {"release, changes": "detect", "release, estimate": "estimate", "release, groups": "groups"}
 
 
 @cache

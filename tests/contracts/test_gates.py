@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from privatest.bounds.optimum import DENOMINATOR, HistogramTest, optimum
-from privatest.changepoint.blocks import BlockDesign, BlockDetector
-from privatest.changepoint.detectors import law_of
+from privatest.changepoint.block_sums import SumsDetector
 from privatest.decision import PrivateTest
 from privatest.decision.calibration import from_score
 from privatest.errors import InvalidInput
@@ -39,7 +38,7 @@ def fit_test(noise: Tulap) -> Any:
 
 GATES: dict[str, Callable[[Tulap], Any]] = {
     "PrivateTest": lambda noise: PrivateTest("tight", SCORE, noise, Fraction(0), Pure(noise.epsilon), 3),
-    "BlockDetector": lambda noise: BlockDetector(SCORE, BlockDesign(law_of(SCORE), noise, 4)),
+    "SumsDetector": lambda noise: SumsDetector(SCORE, noise, 4),
     "SumBlocks": lambda noise: SumBlocks(SCORE, noise, 4, 0, 1, np.array([1, -1])),
     "FitTest": fit_test,
 }

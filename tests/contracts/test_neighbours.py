@@ -254,7 +254,7 @@ ASKED: dict[str, Any] = {
     "groups": lambda **words: pt.compare_groups(ROWS, group="arm", epsilon=1, column="x", **words),
     "fit": lambda **words: pt.goodness_of_fit(ROWS, LAW, distance=0.4, epsilon=2, beta=None, column="x", **words),
     "change": lambda **words: pt.detect_change(ROWS, LAW, AWAY, epsilon=2, column="x", **words),
-    "changes": lambda **words: pt.detect_changes(ROWS, LAW, AWAY, epsilon=2, column="x", **words),
+    "changes": lambda **words: pt.detect_change(ROWS, LAW, AWAY, epsilon=2, column="x", **words, changes="several"),
 }
 
 

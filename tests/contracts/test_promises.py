@@ -344,11 +344,9 @@ def loss(mechanism: str, shape: Shape, one: Any, other: Any) -> float:
         drawn = (records.histogram(cells, first_rows) for records in (one, other))
         return float(np.abs(np.subtract(*drawn)).sum()) / 2
     if mechanism == "detect, direct":
-        detector = change("direct", None)._design.detector
+        detector: Any = change("direct", None).detector
         gap = detector.utilities(one, n) - detector.utilities(other, n)
-        return float(
-            (gap.max() - gap.min()) * detector.design.rate / detector.design.level.denominator / detector.epsilon
-        )
+        return float((gap.max() - gap.min()) / detector.score.width / detector.level.denominator)
     if mechanism.endswith(("distance", "function")):
         voter = watch(mechanism.rpartition(" ")[2]).blocks.voter
         size, score = voter.test.n, protocol.index_score(voter.cells)

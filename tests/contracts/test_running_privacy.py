@@ -20,18 +20,18 @@ import pytest
 
 import privatest as pt
 from privatest.changepoint import change_plan
-from privatest.changepoint import direct as direct_module
-from privatest.changepoint.block_tests import voter_of
-from privatest.changepoint.blocks import BitDesign, BitDetector, BlockDesign, BlockDetector
+from privatest.changepoint import exponential_mechanism as direct_module
+from privatest.changepoint.block_sums import SumsDetector, SumsModel, law_of
+from privatest.changepoint.block_tests import BitsDetector, voter_of
 from privatest.changepoint.change_point import FALSE_ALARM
-from privatest.changepoint.detectors import Detector, _SplitDetector, law_of
-from privatest.changepoint.direct import DirectDesign, DirectDetector, draw_exponential
+from privatest.changepoint.detector import Detector
+from privatest.changepoint.exponential_mechanism import ExponentialDetector, SplitDetector, draw_exponential
 from privatest.decision import PrivateTest
 from privatest.decision.calibration import from_score
 from privatest.engines.sources import open_source
 from privatest.engines.units import Turns
+from privatest.errors import InvalidDocument
 from privatest.fit import FitTest, design_fit
-from privatest.fit.candidates import FitStatistic
 from privatest.fit.excess_law import Excess
 from privatest.hypotheses import make_pair
 from privatest.privacy import Laplace, Pure, Tulap
@@ -224,7 +224,7 @@ def small_fit(null: list[float], epsilon: Fraction, n: int, method: str | None =
     simple = excess.simplified(test.n) or Excess(excess.knots, np.ones_like(excess.weights), excess.symbols)
     return replace(
         test,
-        candidate=FitStatistic(test.method, simple, test.candidate.grains),
+        excess=simple,
         noise=Tulap(epsilon, simple.width),
         cutoff=test.cutoff * simple.width / excess.width,
     )
@@ -269,15 +269,14 @@ def few_steps(units: int = 1) -> Score:
     return clamped_score(PAIR, (-1, 1), units)
 
 
-def direct(epsilon: Fraction, stride: int, level: Fraction, units: int = 1) -> DirectDetector:
+def direct(epsilon: Fraction, stride: int, level: Fraction, units: int = 1) -> ExponentialDetector:
     score = few_steps(units)
-    return DirectDetector(score, DirectDesign(law_of(score), epsilon, level, 0.1, stride))
+    return ExponentialDetector(score, epsilon, level, stride)
 
 
-def blocks(epsilon: Fraction, block: int, false_alarm: float | None, units: int = 1) -> BlockDetector:
+def blocks(epsilon: Fraction, block: int, false_alarm: float | None, units: int = 1) -> SumsDetector:
     score = few_steps(units)
-    design = BlockDesign(law_of(score), Tulap(epsilon, score.width), block)
-    return BlockDetector(score, design, None if false_alarm is None else design.alarm(false_alarm, None))
+    return SumsDetector.of(score, Tulap(epsilon, score.width), block, false_alarm)
 
 
 def locate(detector: Detector) -> Callable[[Records, Any], Hashable]:
@@ -332,18 +331,20 @@ def test_blocks(epsilon: str, block: int, units: int, n: int, false_alarm: float
 
 def test_blocks_with_half_the_noise_are_refused_and_seen() -> None:
     detector = blocks(Fraction(1), 2, None, 2)
-    with pytest.raises(AssertionError):
-        BlockDetector(detector.score, BlockDesign(law_of(detector.score), Tulap(Fraction(1), 1), 2))
-    object.__setattr__(detector.design, "noise", Tulap(Fraction(2), 2))
+    with pytest.raises(InvalidDocument):
+        SumsDetector(detector.score, Tulap(Fraction(1), 1), 2)
+    object.__setattr__(detector, "noise", Tulap(Fraction(2), 2))
     with walking(3):
         assert loss(locate(detector), (0, 1), 2) > 1.9
 
 
-def paper(epsilon: Fraction, block: int, units: int, false_alarm: float | None) -> BitDetector:
+def paper(epsilon: Fraction, block: int, units: int, false_alarm: float | None) -> BitsDetector:
     test = from_score(PAIR, few_steps(units), Pure(epsilon), block, "tight", (-1, 1))
-    design = BitDesign(block, min(test.alpha, 0.45), min(test.beta, 0.45))
-    alarm = None if false_alarm is None else design.alarm(false_alarm, None)
-    return BitDetector(design, voter_of(test).bits, alarm)
+    found = BitsDetector(voter_of(test), min(test.alpha, 0.45), min(test.beta, 0.45))
+    if false_alarm is None:
+        return found
+    alarm = found.model.alarm(false_alarm, None)
+    return replace(found, threshold=alarm.threshold, false_alarm=alarm.false_alarm)
 
 
 @pytest.mark.parametrize(("epsilon", "block", "units", "n"), [("3/2", 1, 1, 3), ("3", 2, 2, 4), ("1/2", 3, 3, 3)])
@@ -374,7 +375,7 @@ def test_a_blocks_bit_is_the_tests_decision(units: int) -> None:
 def test_whether_and_where() -> None:
     """Half of epsilon asks the blocks whether there was a change, the other half where."""
     epsilon = Fraction(6)
-    detector = _SplitDetector(blocks(epsilon / 2, 2, 0.6), direct(epsilon / 2, 1, Fraction(1, 2)))
+    detector = SplitDetector(blocks(epsilon / 2, 2, 0.6), direct(epsilon / 2, 1, Fraction(1, 2)))
     with walking(3):
         found = loss(locate(detector), (0, 1), 2, decision)
     assert 0.5 * epsilon < found <= epsilon * SLACK
@@ -384,8 +385,7 @@ def small_plan(epsilon: Fraction, block: int, false_alarm: float = FALSE_ALARM) 
     """What ``design_change`` makes where nothing is said of alarms, in blocks of very few records."""
     plan = pt.design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=epsilon, false_alarm=false_alarm)
     detector = blocks(epsilon, block, false_alarm)
-    found = replace(plan._design, detector=detector, accuracy=1, block=block, scores=(detector.score,))
-    return replace(plan, accuracy=1, block=block, _design=found)
+    return replace(plan, accuracy=1, detector=detector)
 
 
 def run_plan(plan: pt.results.ChangePlan, **words: Any) -> Callable[[Records, Any], Hashable]:
@@ -424,7 +424,7 @@ def test_a_change_or_none(epsilon: str, block: int, n: int, false_alarm: float, 
 @pytest.mark.parametrize("words", [{}, {"public_order": True}], ids=["order", "public order"])
 def test_a_change_or_none_with_half_the_noise_is_seen(words: dict[str, bool]) -> None:
     plan = small_plan(Fraction(1), 2, 0.3)
-    object.__setattr__(plan._design.detector.design, "noise", Tulap(Fraction(2), 1))  # type: ignore[attr-defined]
+    object.__setattr__(plan.detector, "noise", Tulap(Fraction(2), 1))  # type: ignore[attr-defined]
     with walking(3):
         assert loss(run_plan(plan, **words), (0, 1), 2) > 1.9
 
@@ -434,9 +434,9 @@ def test_a_value_read_where_a_record_lies_is_seen(monkeypatch: pytest.MonkeyPatc
     plan = small_plan(Fraction(1), 3, 0.4)
 
     def leaking(_self: Any, _design: Any, found: Any, _draw: Any, records: Any) -> Any:
-        scores = records().series(plan._design.scores[0])
+        scores = records().series(plan.detector.score)  # type: ignore[attr-defined]
         first = int(np.argmax(scores == scores.min()))
-        return found if found.index is None else replace(found, order_value=records().order_values([first])[0])
+        return found if found.index is None else replace(found, order_values=tuple(records().order_values([first])))
 
     monkeypatch.setattr(change_plan.PublicOrder, "added", leaking)
     with walking(6):
@@ -448,7 +448,7 @@ def test_a_value_read_where_a_record_lies_is_seen(monkeypatch: pytest.MonkeyPatc
 
 def sums(epsilon: Fraction, block: int, units: int = 1) -> SumBlocks:
     score = few_steps(units)
-    laws = BlockDesign(law_of(score), Tulap(epsilon, score.width), block).laws
+    laws = SumsModel(law_of(score), Tulap(epsilon, score.width), block).laws
     votes = np.rint(16 * (laws.log_laws[0] - laws.log_laws[-1])).astype(np.int64)
     return SumBlocks(score, Tulap(epsilon, score.width), block, laws.first, laws.bin_width, votes)
 

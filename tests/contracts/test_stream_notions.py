@@ -13,16 +13,15 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.changepoint.blocks import BlockDesign
-from privatest.changepoint.detectors import design, law_of
-from privatest.changepoint.direct import DirectDetector
+from privatest.changepoint.block_sums import SumsModel, law_of
+from privatest.changepoint.detector_search import best_choice
+from privatest.changepoint.exponential_mechanism import ExponentialDetector
 from privatest.engines import open_source
 from privatest.errors import InvalidDocument
 from privatest.hypotheses import make_pair
@@ -133,7 +132,7 @@ def bits(row: Notion, reach: int = 1) -> Mechanism:
 
 def placed(row: Notion, reach: int = 1) -> Mechanism:
     """The index of the posterior's median, from noisy sums of blocks."""
-    found = BlockDesign(law_of(SCORE), canonical_noise(row, 1), 2)
+    found = SumsModel(law_of(SCORE), canonical_noise(row, 1), 2)
     votes = votes_of(SumBlocks(SCORE, found.noise, 2, found.laws.first, 1, np.arange(found.laws.count)), reach)
 
     def law(stream: Stream) -> Law:
@@ -148,14 +147,12 @@ def placed(row: Notion, reach: int = 1) -> Mechanism:
 
 
 def direct(row: Notion, reach: int = 1) -> Mechanism:
-    found = design(PAIR, row, 0.1, "direct", None)
+    found = best_choice(PAIR, row, 0.1, "direct", None)
     detector = found.detector
-    assert isinstance(detector, DirectDetector)
-    made = replace(
-        detector, score=SCORE, design=replace(detector.design, law=law_of(SCORE), level=Fraction(0), stride=1)
-    )
-    assert made.design.rate == loss_range(row)
-    rate = float(made.design.rate) * reach
+    assert isinstance(detector, ExponentialDetector)
+    made = replace(detector, score=SCORE, level=Fraction(0), block=1)
+    assert made.epsilon / SCORE.width == loss_range(row)
+    rate = float(loss_range(row)) * reach
 
     def law(stream: Stream) -> Law:
         utilities = made.utilities(open_source(np.array(stream)), len(stream)) * rate
@@ -268,24 +265,6 @@ def test_evalues_are_finite_and_have_mean_one_at_most(notion: Notion) -> None:
 
 
 # Designs, documents, states, prices.
-
-
-def test_runs_say_what_they_meet_and_charge_it(tmp_path: Path) -> None:
-    data = [0, 0, 1, 0, 0] * 40 + [1, 1, 0, 1, 1] * 40
-    ledger = pt.Ledger(tmp_path / "ledger.db")
-    ledger.grant("d", privacy="zcdp(2)")
-    paying = {"ledger": ledger, "dataset": "d"}
-    found = pt.detect_change(data, P, Q, privacy="zcdp(0.5)", request="a", **paying)
-    assert (found.privacy, found.epsilon, found.private) == ("zcdp(0.5)", math.inf, True)
-    assert "meets zcdp(0.5)" in str(found)
-    assert "epsilon" not in str(found)
-    assert type(found).from_dict(found.to_dict()) == found
-    pt.detect_changes(data, P, Q, privacy="zcdp(0.25)", request="b", **paying)
-    pt.Monitor(P, Q, privacy="zcdp(0.5)", request="c", **paying)
-    Sequential(P, Q, privacy="zcdp(0.5)", request="d", schedule=(8, 4), **paying)
-    assert ledger.spent("d") == pt.zcdp(1.75)
-    with pytest.raises(pt.errors.BudgetExceeded):
-        pt.Monitor(P, Q, privacy="zcdp(0.5)", request="e", **paying)
 
 
 def test_a_stream_whose_noise_does_not_meet_its_notion_is_refused() -> None:

@@ -21,7 +21,7 @@ import pytest
 from scipy import stats
 
 import privatest as pt
-from privatest.changepoint import blocks
+from privatest.changepoint import block_sums
 from privatest.errors import InvalidInput
 from privatest.privacy import Noise
 
@@ -107,7 +107,7 @@ def of_fit(test: Any, points: int) -> int:
 def of_estimate(design: Any, points: int) -> int:
     if design.location is not None:
         chosen = (0, 0), (7, design.location.bins // 2), (3, design.location.bins - 1)
-        return sum(of_estimate(design.there(*place), points) for place in chosen)
+        return sum(of_estimate(design.second_step(*place), points) for place in chosen)
     scale, shift = design._shifted
     low, high = (design.n * (scale * end - shift) for end in (design.score.low, design.score.high))
     numbers = walked(low, high, scale * design.score.width, design.noise, points)
@@ -133,15 +133,15 @@ def of_groups(design: Any, points: int) -> int:
 
 def of_change(plan: Any, points: int, monkeypatch: pytest.MonkeyPatch) -> int:
     """Every block's noise at one of the numbers, and blocks one after the other at all of them."""
-    detector = plan._blocks if hasattr(plan, "_blocks") else plan._design.detector
-    width, noise = detector.score.width, detector.design.noise
+    detector = getattr(plan.detector, "blocks", plan.detector)
+    width, noise = detector.score.width, detector.noise
     numbers = walked(-plan.block * width, plan.block * width, width, noise, points)
     numbers = [noisy for noisy in numbers if abs(noisy) < 2**61]
     drawn = [[noisy] for noisy in numbers] + [numbers]
     for cycle in drawn:
         doubled = [int(2 * noisy) for noisy in cycle]
         monkeypatch.setattr(
-            blocks, "draw_many", lambda _, count, __, of=doubled: np.resize(np.array(of, dtype=np.int64), count)
+            block_sums, "draw_many", lambda _, count, __, of=doubled: np.resize(np.array(of, dtype=np.int64), count)
         )
         read(plan.run([0, 1] * (plan.n // 2), rng=np.random.default_rng(1)), plan)
     return len(drawn)
@@ -179,7 +179,7 @@ def designs(notions: tuple[str, ...], **sizes: Any) -> Iterator[tuple[str, Calla
             yield f"groups of {n}, {notion}", lambda n=n, w=kept: pt.design_groups(n=n, **w), of_groups
         words = {"n": 400, **kept}
         yield f"change, {notion}", lambda w=words: pt.design_change(*REGIMES, method="blocks", **w), of_change
-        yield f"changes, {notion}", lambda w=words: pt.design_changes(*REGIMES, **w), of_change
+        yield f"changes, {notion}", lambda w=words: pt.design_change(*REGIMES, **w, changes="several"), of_change
         yield f"monitor, {notion}", lambda w=kept: pt.Monitor(*REGIMES, **w), of_blocks
         yield f"sequential, {notion}", lambda w=kept: pt.Sequential(*REGIMES, **w), of_blocks
 

@@ -42,7 +42,7 @@ def test_every_question_is_asked() -> None:
     asked = " ".join(ordinary.column_questions())
     for name in ("decide", "design", "optimum", "goodness_of_fit", "estimate", "compare_groups", "detect_change"):
         assert name in asked
-    for name in ("detect_changes", "monitor", "sequential", "check", "count_records"):
+    for name in ("monitor", "sequential", "check", "count_records"):
         assert name in asked
 
 

@@ -135,7 +135,7 @@ QUESTIONS: dict[str, Asked] = {
     "fit": lambda x, **k: pt.goodness_of_fit(x, {0: 0.5, 1: 0.5}, distance=0.4, **k),
     "change": lambda x, **k: pt.detect_change(x, BITS, "bernoulli(0.8)", **k),
     "votes": lambda x, **k: pt.detect_change(x, test=pt.design(BITS, "bernoulli(0.8)", epsilon=1, n=5), **k),
-    "changes": lambda x, **k: pt.detect_changes(x, BITS, "bernoulli(0.8)", **k),
+    "changes": lambda x, **k: pt.detect_change(x, BITS, "bernoulli(0.8)", **k, changes="several"),
 }
 
 

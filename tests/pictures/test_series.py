@@ -27,24 +27,16 @@ def band(axes: Any, start: str) -> tuple[float, float]:
 
 
 def test_the_index_and_its_accuracy() -> None:
-    found = pt.results.ChangePoint(130, 25, 0.1, None, epsilon=0.5, method="direct", n=235)
+    found = pt.results.ChangePoint((130,), ("null", "alternative"), 25, 0.1, None, epsilon=0.5, method="direct", n=235)
     axes = found.plot()
     axes.figure.canvas.draw()
     assert band(axes, "\u00b125") == (105, 155)
     assert axes.lines[0].get_xdata()[0] == 130
     assert axes.get_xlim() == (0, 235)
-    near_the_end = pt.results.ChangePoint(230, 25, 0.1, None, epsilon=0.5, method="direct", n=235).plot()
+    near_the_end = pt.results.ChangePoint(
+        (230,), ("null", "alternative"), 25, 0.1, None, epsilon=0.5, method="direct", n=235
+    ).plot()
     assert band(near_the_end, "\u00b125") == (205, 235)
-
-
-def test_noisy_sums_are_bars_of_their_blocks() -> None:
-    found = pt.results.ChangePoint(130, 25, 0.1, None, epsilon=0.5, method="blocks", n=249, block=40, sums=SUMS)
-    axes = found.plot()
-    axes.figure.canvas.draw()
-    bars = sorted((bar.get_x(), bar.get_width(), bar.get_height()) for part in axes.containers for bar in part)
-    assert [height for _, _, height in bars] == list(SUMS)
-    assert [left for left, _, _ in bars] == [4 + 40 * j for j in range(6)]
-    assert {width for _, width, _ in bars} == {40}
 
 
 @pytest.mark.parametrize("false_alarm", [None, 0.05])

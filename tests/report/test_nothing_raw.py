@@ -54,7 +54,7 @@ def outcomes() -> list[tuple[str, Any, Any, list[float]]]:
     found.append(("test", two, two.run(data, rng=np.random.default_rng(3)), raw))
     plan = pt.design_change(NULL, ALTERNATIVE, epsilon=1, false_alarm=0.05)
     stream = np.tile(data, 4)
-    score: Any = plan._design.detector.score
+    score: Any = plan.detector.score
     totals = engines.block_totals(score, stream, plan.block, start=len(stream) % plan.block // 2)
     sums = [float(score.value(total, plan.block)) for total in totals]
     found.append(("detect", plan, plan.run(stream, rng=np.random.default_rng(3)), sums))

@@ -40,11 +40,6 @@ def made(kind: str) -> dict[str, Any]:
         asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1, "false_alarm": 0.05}
         data = np.concatenate([rng.random(100) < 0.2, rng.random(100) < 0.8]).astype(int)
         return {"question": asked, "design": plan, "result": plan.run(data), "kind": kind}
-    if kind == "changes":
-        several = pt.design_changes("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=200)
-        asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1}
-        data = np.concatenate([rng.random(100) < 0.2, rng.random(100) < 0.8]).astype(int)
-        return {"question": asked, "design": several, "result": several.run(data), "kind": kind}
     if kind == "sequential":
         run = pt.Sequential("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, alpha=0.05, beta=0.05)
         asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1, "alpha": 0.05, "beta": 0.05}

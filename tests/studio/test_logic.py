@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from privatest import questions
+from privatest import options
 from privatest.studio import answering
 from tests import needs
 
@@ -76,7 +76,7 @@ def test_bodies_hold_what_the_table_says_and_no_more() -> None:
         now=now,
     )
     for request, body in asked.items():
-        names = [option.name for option in questions.options(request)]
+        names = [option.name for option in options.of(request)]
         price = "privacy" if "privacy" in names else "epsilon"
         wanted = {price, *({"neighbours", "release", "max_rows_per_unit"} & set(names))}
         assert set(body) == wanted, request

@@ -44,7 +44,7 @@ KEEPER = """window.Plotly = {
 };"""
 
 
-def until(page: Any, expression: str, seconds: float = 600) -> None:
+def until(page: Any, expression: str, seconds: float = 300) -> None:
     """Wait for a condition. Playwright's own way evaluates text inside the page, which its policy forbids."""
     end = time.monotonic() + seconds
     while not page.evaluate(expression):

@@ -2,18 +2,6 @@
 
 from privatest.changepoint.block_tests import block_test
 from privatest.changepoint.change_plan import ChangePlan, design_change, detect_change
-from privatest.changepoint.change_point import Alarm, ChangePoint, ChangePoints
-from privatest.changepoint.changes_plan import ChangesPlan, design_changes, detect_changes
+from privatest.changepoint.change_point import ChangePoint
 
-__all__ = [
-    "Alarm",
-    "ChangePlan",
-    "ChangePoint",
-    "ChangePoints",
-    "ChangesPlan",
-    "block_test",
-    "design_change",
-    "design_changes",
-    "detect_change",
-    "detect_changes",
-]
+__all__ = ["ChangePlan", "ChangePoint", "block_test", "design_change", "detect_change"]

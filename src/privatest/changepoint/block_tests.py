@@ -1,22 +1,31 @@
-r"""Which private test votes on a block: one of P against Q, one of goodness of fit, or any function.
+r"""A private test votes on each block: the paper's reduction, for a test of P against Q, of fit, or any function.
 
 The paper's reduction takes the test as a black box: of each block it needs a bit, of the test how many records a block
 has, how often it errs and what it costs. A record lies in one block and goes into one test, and where blocks are cut is
-public, so that all bits together cost what one test does (parallel composition).
+public, so that all bits together cost what one test does (parallel composition). The
+change is placed where the suffix sums of the bits z_j = +-1 are smallest:
+
+.. math:: \hat k = (\arg\min_{1 \le t \le m} \sum_{j=t}^{m} z_j - 1) \cdot B
+
+The law of that answer is computed exactly, for any test with known error rates: z is a random walk that falls after the
+change and rises before it, and the argmin is t exactly when the walk stays above on one side and at or above on the
+other (Lemma "Solving Bernoulli Change-Point Detection", with constants).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from privatest import numbers
+from privatest.changepoint.cusum import SuffixAlarm
+from privatest.changepoint.detector import Detector, FailureCurve, Located
 from privatest.decision import PrivateTest
 from privatest.engines.arrays import StreamRecords
 from privatest.engines.records import (
@@ -35,7 +44,8 @@ from privatest.engines.records import (
 from privatest.errors import Infeasible, InvalidData, InvalidDocument, InvalidInput, shown
 from privatest.fit import FitTest
 from privatest.hypotheses.parse import as_hypothesis
-from privatest.numbers import Integers, Number
+from privatest.laws.block_laws import first_argmin_law
+from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Notion, Pure, RandomSource, as_notion, make_notion
 from privatest.privacy.bulk_draws import draw_many
 from privatest.privacy.notions import notion_words, per_row
@@ -185,6 +195,14 @@ class Voter(ABC):
         """The test's own document."""
         found: dict[str, Any] = self.test.to_dict()
         return found
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Voter:
+        """Read what :meth:`to_dict` wrote; refuses a test as :func:`voter_of` does."""
+        formats: dict[Any, Any] = {kind.FORMAT: kind for kind in (PrivateTest, FitTest)}
+        if document.get("format") not in formats:
+            raise InvalidDocument(f"The test of the blocks must be a document of the format {' or '.join(formats)}.")
+        return voter_of(formats[document["format"]].from_dict(document))
 
     def question(self) -> dict[str, Any]:
         """All that votes depend on besides the data, ready for JSON."""
@@ -371,14 +389,6 @@ def check_errors(voter: Voter) -> None:
         )
 
 
-def voter_from_dict(document: dict[str, Any]) -> Voter:
-    """The voter of the test that a document holds; refuses one as :func:`voter_of` does."""
-    made = {kind.FORMAT: kind for kind in (PrivateTest, FitTest)}
-    if document.get("format") not in made:
-        raise InvalidDocument(f"The test of the blocks must be a document of the format {' or '.join(made)}.")
-    return voter_of(made[document["format"]].from_dict(document))
-
-
 def names_of(voter: Voter, null: Any, alternative: Any, **others: object) -> tuple[str, str]:
     """What the two regimes are called: as the test has it; a function's may be named. Refuses what the test says."""
     for name, value in others.items():
@@ -416,3 +426,162 @@ def whole_of(voter: Voter, epsilon: Number | None, privacy: Any, rows: int) -> N
             "Leave it out, or give a test that is designed for it."
         )
     return whole
+
+
+# Blocks on either side whose probabilities are computed one by one; the rest is bounded by what is missing from 1.
+_MOST_BLOCKS = 1_500
+_MISSING = 1e-12
+
+
+@dataclass(frozen=True)
+class BitsModel:
+    """Blocks whose bits are wrong with probability at most ``alpha`` (old blocks) and ``beta`` (new blocks)."""
+
+    block: int
+    alpha: float
+    beta: float
+
+    @cached_property
+    def _argmin(self) -> tuple[int, list[Floats]]:
+        """T, and for each value of the mixed block's bit the probabilities of argmin - (mixed block) = -T, ..., T.
+
+        With g = -z: t is the first argmin when every sum of g from t rightwards is at least 0 and every sum
+        leftwards from t - 1 is below 0. Right of all old blocks the walk has gone up with probability 1 - beta.
+        """
+        a, b = self.alpha, self.beta
+        reach = 8
+        while True:
+            laws = [_argmin_law(a, b, mixed, reach) for mixed in (1, -1)]
+            if min(float(law.sum()) for law in laws) > 1 - _MISSING or reach >= _MOST_BLOCKS:
+                return reach, laws
+            reach *= 2
+
+    def failures(self) -> FailureCurve:
+        """Exact bounds on how far off the index is: worst over where in a block k* lies and over the mixed block's bit.
+
+        The window is [k* - a, k* + a - B]: its blocks lie within the series whenever k* is at least a from both ends.
+        """
+        reach, laws = self._argmin
+        distances = np.arange(0, reach * self.block, max(self.block // 8, 1), dtype=np.int64)
+        offsets = np.unique(np.linspace(0, self.block - 1, min(self.block, 33)).astype(np.int64))
+        worst = np.zeros(len(distances))
+        for law in laws:
+            upto = np.concatenate([[0.0], np.cumsum(law)])  # upto[i] = Pr[t < i - reach]
+            for r in offsets:
+                first = -((distances - r) // self.block)  # ceil((r - a)/B)
+                last = (distances - self.block + r) // self.block
+                low, high = (np.clip(t + reach, 0, len(law)) for t in (first, last + 1))
+                inside = np.maximum(upto[high] - upto[low], 0.0)
+                worst = np.maximum(worst, 1.0 - inside)
+        return FailureCurve(distances, np.minimum(worst, 1.0))
+
+    @property
+    def votes(self) -> tuple[Integers, Floats, Floats]:
+        """The alarm's steps for a block that says "new" or "old", and their probabilities in old and in new blocks."""
+        old, new = np.array([self.alpha, 1 - self.alpha]), np.array([1 - self.beta, self.beta])
+        return np.array([1, -1], dtype=np.int64), old, new
+
+    def alarm(self, target: float, blocks: int | None) -> SuffixAlarm:
+        """The no-change decision: the most that "new" leads "old" in any suffix of the bits."""
+        return SuffixAlarm.calibrated(*self.votes, target, blocks)
+
+    def missed(self, alarm: SuffixAlarm, distances: Integers) -> Floats:
+        """Bound on Pr["no change"] for changes at least this far from the end of the series."""
+        return alarm.missed(np.maximum(distances // self.block - 1, 0))  # the tail may hold almost a block
+
+    def locate(self, bits: Integers) -> int:
+        """(argmin - 1) * block, the first argmin."""
+        suffix_sums = np.cumsum(bits[::-1])[::-1]
+        return int(np.argmin(suffix_sums)) * self.block
+
+
+@dataclass(frozen=True, eq=False)
+class BitsDetector(Detector):
+    """Locates a change by the paper's reduction: a private test on each block, the argmin of suffix sums of its bits.
+
+    Guarantees: a record lies in one block, so all bits together meet the notion that the test does, and so does the
+    answer.
+
+    Attributes:
+        voter: the test.
+        alpha, beta: bounds on its errors in old and in new blocks.
+        threshold, false_alarm: as for :class:`SuffixAlarm`; None where a change is always named.
+    """
+
+    voter: Voter
+    alpha: float
+    beta: float
+    threshold: int | None = None
+    false_alarm: float | None = None
+    kind: ClassVar[str] = "bits"
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.alpha <= MOST_ERROR and 0 <= self.beta <= MOST_ERROR):
+            raise InvalidDocument("The test of the blocks does not fit the plan.")
+
+    @classmethod
+    def of(cls, voter: Voter, false_alarm: float | None) -> BitsDetector:
+        """The detector whose threshold keeps the probability of a false alarm at most ``false_alarm``."""
+        model = BitsModel(voter.test.n, voter.test.alpha, voter.test.beta)
+        if false_alarm is None:
+            return cls(voter, model.alpha, model.beta)
+        alarm = model.alarm(false_alarm, None)
+        return cls(voter, model.alpha, model.beta, alarm.threshold, alarm.false_alarm)
+
+    @cached_property
+    def model(self) -> BitsModel:
+        """The laws of the bits."""
+        return BitsModel(self.block, self.alpha, self.beta)
+
+    @cached_property
+    def alarm(self) -> SuffixAlarm | None:
+        """The decision whether there was a change; None where a change is always named."""
+        if self.threshold is None or self.false_alarm is None:
+            return None
+        return SuffixAlarm(*self.model.votes, self.threshold, self.false_alarm)
+
+    @property
+    def block(self) -> int:  # type: ignore[override]
+        return int(self.voter.test.n)
+
+    @property
+    def clamp(self) -> tuple[float, float] | None:
+        return self.voter.clamp
+
+    @property
+    def record_cells(self) -> Cells:
+        return self.voter.cells
+
+    def meets(self, notion: Notion) -> bool:
+        return self.voter.notion.implies(notion)
+
+    def question(self) -> list[Any]:
+        return [self.voter.question()]
+
+    def check(self, records: Records) -> None:
+        self.voter.check(records)
+
+    def missed(self, distances: Integers) -> Floats | None:
+        return None if self.alarm is None else self.model.missed(self.alarm, distances)
+
+    def draw(self, records: Records, n: int, source: RandomSource) -> list[int]:
+        """The bits of the blocks."""
+        drawn: list[int] = self.voter.bits(records, n, source).tolist()
+        return drawn
+
+    def locate(self, drawn: Sequence[int], n: int) -> Located:  # noqa: ARG002 - the same for every n
+        bits = np.array(drawn, dtype=np.int64)
+        if self.alarm is not None and not self.alarm.fires(np.where(bits < 0, 0, 1)):
+            return Located(())
+        return Located((self.model.locate(bits),))
+
+
+def _argmin_law(a: float, b: float, mixed: int, reach: int) -> Floats:
+    """Pr[argmin = t] for t = -reach, ..., reach, with block 0 the mixed one, of step g = ``mixed``."""
+    ups = np.concatenate([np.full(reach, a), np.full(1, float(mixed == 1)), np.full(reach - 1, 1 - b)])
+    return first_argmin_law(ups, before=_ruin(a), after=_ruin(b))
+
+
+def _ruin(error: float) -> float:
+    """Probability that a walk ever falls one below its start, for steps down of this probability."""
+    return min(error / (1 - error), 1.0)

@@ -1,46 +1,43 @@
-"""When did it change? How well a change can be located, before any data are seen, and the whole of it in one call."""
+"""When did it change? How well changes can be located, before any data are seen, and the whole of it in one call."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from privatest import numbers
-from privatest.changepoint.block_tests import Voter, check_errors, names_of, voter_of, whole_of
-from privatest.changepoint.blocks import BlockDetector
-from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoint, PlanInTime, PublicOrder
-from privatest.changepoint.detectors import (
-    BlockTests,
-    Detection,
-    auto_designs,
-    bit_design,
-    design,
+from privatest.changepoint.block_sums import SumsDetector
+from privatest.changepoint.block_tests import check_errors, names_of, voter_of, whole_of
+from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoint, PublicOrder
+from privatest.changepoint.detector import Detector, FailureCurve
+from privatest.changepoint.detector_search import (
+    DetectorChoice,
+    auto_choices,
+    best_choice,
     paper_of,
-    unknown_design,
+    several_choice,
+    unknown_choice,
+    voted_choice,
 )
+from privatest.changepoint.several_changes import VOTE_UNIT, SeveralDetector
 from privatest.charge import Draw
-from privatest.decision.run import cost_fact, hidden_fact
-from privatest.documents import (
-    integer_from_json,
-    number_from_json,
-    numbers_from_json,
-    texts_from_json,
-    wholes_from_json,
-)
+from privatest.decision.run import Budgeted, cost_fact, hidden_fact
 from privatest.engines.records import Need, Records
 from privatest.engines.sources import open_for
-from privatest.errors import Infeasible, InvalidData, InvalidInput, shown
+from privatest.errors import Infeasible, InvalidData, InvalidDocument, InvalidInput, shown
 from privatest.facts import Fact
+from privatest.fit import FitTest
 from privatest.hypotheses.parse import pair_or_question
 from privatest.numbers import Number, rational
 from privatest.privacy import Notion, Pure, RandomSource, make_notion
-from privatest.privacy.notions import budget_word, notion_from_settings, notion_settings, notion_words, per_row
+from privatest.privacy.notions import budget_word, notion_words, per_row
 from privatest.progress_events import searching
-from privatest.questions import known_arguments
+from privatest.unanswered import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,30 +46,32 @@ if TYPE_CHECKING:
 
 
 _LARGEST_EPSILON = 64.0
+METHODS = ("auto", "direct", "blocks", "paper")
+CHANGES = ("one", "several")
 
 
-def check_length(design: Detection, n: int) -> None:
+def check_length(block: int, accuracy: int | None, n: int) -> None:
     """A series must hold one block, and must be longer than the index may be off."""
-    if n < design.block:
+    if n < block:
         raise InvalidData(
-            f"The series has {n} records, fewer than one block of {design.block}. Pass at least {design.block} records"
-            + (f", better {2 * design.accuracy} or more" if design.accuracy else "")
+            f"The series has {n} records, fewer than one block of {block}. Pass at least {block} records"
+            + (f", better {2 * accuracy} or more" if accuracy else "")
             + ", or use a larger budget of privacy."
         )
-    if design.accuracy is not None and design.accuracy >= n:
+    if accuracy is not None and accuracy >= n:
         raise Infeasible(
-            f"The index could only be told to within {design.accuracy} records, and the series has {n}: the answer "
-            f"would carry no information. Pass more than {2 * design.accuracy} records, or a larger budget or beta."
+            f"The index could only be told to within {accuracy} records, and the series has {n}: the answer "
+            f"would carry no information. Pass more than {2 * accuracy} records, or a larger budget or beta."
         )
 
 
 def check_accuracy(
-    design: Detection,
+    choice: DetectorChoice,
     n: int | None,
     beta: float,
     false_alarm: float | None,
-    again: Callable[[Notion], Detection] | None,
-    assuming: Callable[[], Detection],
+    again: Callable[[Notion], DetectorChoice] | None,
+    assuming: Callable[[], DetectorChoice],
     whole: Notion,
 ) -> None:
     """Refuse a false-alarm target that would make changes anywhere in the series pass unseen too often.
@@ -82,7 +81,7 @@ def check_accuracy(
     named. ``whole`` is the budget of a person, all of whose rows it is for.
     """
     paid, budget = notion_words(whole), budget_word(whole)
-    if design.accuracy is not None and (false_alarm is None or n is None or 2 * design.accuracy <= n):
+    if choice.accuracy is not None and (false_alarm is None or n is None or 2 * choice.accuracy <= n):
         return
     if false_alarm is None:
         remedy = f"a larger {budget}" if again is not None else "a test that errs less"
@@ -92,28 +91,28 @@ def check_accuracy(
     remedy = "use a larger budget" if again is not None else "use a test that errs less"
     if isinstance(whole, Pure) and again is not None:
         epsilon = _smallest_epsilon(whole.epsilon, n, again)
-        remedy = f"the smallest epsilon that does is about {epsilon:g}" if epsilon else "no epsilon does"
+        remedy = f"the smallest epsilon that does is about {epsilon:g}" if epsilon else "no epsilon reaches it"
     length = "any length" if n is None else f"n={n} records"
-    needed = "" if design.accuracy is None else f" At this {budget} at least {2 * design.accuracy} records are needed."
+    needed = "" if choice.accuracy is None else f" At this {budget} at least {2 * choice.accuracy} records are needed."
     said = " (the default)" if false_alarm == FALSE_ALARM else ""
     raise Infeasible(
-        f"false_alarm={false_alarm:g}{said} cannot be had with {length} at {paid}: a change "
+        f"false_alarm={false_alarm:g}{said} is not reachable with {length} at {paid}: a change "
         f"in the middle would be missed or misplaced with probability above beta={beta:g}; {remedy}.{needed}"
         f"{_if_assumed(assuming(), n, beta)}"
     )
 
 
-def _if_assumed(design: Detection, n: int | None, beta: float) -> str:
+def _if_assumed(choice: DetectorChoice, n: int | None, beta: float) -> str:
     """What assume_change=True would give, where it tells more than that the change lies somewhere in the series."""
-    if design.accuracy is None or n is None or n < design.block or 2 * design.accuracy >= n:
+    if choice.accuracy is None or n is None or n < choice.detector.block or 2 * choice.accuracy >= n:
         return ""
     return (
-        f" Where it is certain that there was a change, assume_change=True places it within {design.accuracy} records "
+        f" Where it is certain that there was a change, assume_change=True places it within {choice.accuracy} records "
         f"with probability {1 - beta:g}."
     )
 
 
-def _smallest_epsilon(least: float, n: int | None, again: Callable[[Notion], Detection]) -> float | None:
+def _smallest_epsilon(least: float, n: int | None, again: Callable[[Notion], DetectorChoice]) -> float | None:
     """About the smallest epsilon (within a tenth, two digits) at which half a series of n records is long enough."""
 
     def enough(epsilon: float) -> bool:
@@ -137,56 +136,98 @@ def _smallest_epsilon(least: float, n: int | None, again: Callable[[Notion], Det
     return high
 
 
-METHODS = ("auto", "direct", "blocks", "paper")
-FORMAT = "privatest/change/1"
-
-
-@dataclass(frozen=True, eq=False)
-class ChangePlan(PlanInTime[ChangePoint]):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChangePlan(Budgeted[ChangePoint]):
     """A detector, designed: ``run(data)`` asks it where data in order of time changed.
 
     Guarantees: as stated for :class:`ChangePoint`, for data of any length (or of ``n`` records where given).
 
     Attributes:
-        method: "direct", "blocks" or "paper" ("fit" for an unknown alternative).
+        method: "direct", "blocks" or "paper" ("fit" for an unknown alternative, "several" for several changes).
         accuracy: abs(index - k*) <= accuracy with probability at least 1 - beta, for k* at least ``accuracy`` from
-            both ends.
-        epsilon, beta: as asked; epsilon is infinite where another notion of privacy bounds no privacy loss.
+            both ends (``spacing`` from other changes and from both ends, for several changes).
+        beta: probability with which an index may be further off.
         n: number of records, or None for any.
-        block: records in a block (a block's sum or bit is released), or between two candidates of "direct".
-        clamp: the least and the most that one record's log-likelihood ratio counts.
-        false_alarm: bound on the probability of "changed" when nothing changed, or None if "no change" is no answer
-            (``assume_change``).
-        threshold: what the largest suffix sum of the blocks' votes must exceed for "changed", in their units.
-        power: bound from below on the probability of "changed" for changes at least ``accuracy`` from the end.
-        runs: simulations (of the laws of scores, seeded) behind the accuracy; 0: computed exactly.
-        compared: the accuracies of all methods that were looked at.
+        compared: the accuracies of all methods that were compared.
         null, alternative: short descriptions.
         max_rows_per_unit: the most rows of one person that count, where a run names the ``unit``. The detector is that
             of epsilon/k for each row, so that k rows cost epsilon wherever they stand.
-        notion: what a run meets, where that is another notion than epsilon.
+        notion: what a run meets.
     """
 
-    FORMAT: ClassVar[str] = FORMAT
+    FORMAT: ClassVar[str] = "privatest/change/2"
     KIND: ClassVar[str] = "plan of a change point"
+    REQUEST_KEY: ClassVar[str] = "change"
+    UNFIT: ClassVar[Mapping[str, str]] = {}
 
     method: str
     accuracy: int
-    epsilon: float
     beta: float
-    n: int | None
-    block: int
-    clamp: tuple[float, float] | None
-    false_alarm: float | None
-    threshold: int | None
-    power: float | None
-    runs: int
-    compared: dict[str, int]
+    n: int | None = None
     null: str
     alternative: str
-    _design: Detection = field(repr=False, compare=False)
+    compared: dict[str, int]
     max_rows_per_unit: int = 1
-    notion: Notion | None = None
+    notion: Notion = field(metadata={"key": "budget"})
+    detector: Detector = field(repr=False)
+    curve: FailureCurve = field(repr=False)
+    named: bool = field(repr=False)
+
+    def __post_init__(self) -> None:
+        numbers.choice((*METHODS[1:], "fit", "several"), method=self.method)
+        numbers.probability(beta=self.beta)
+        if self.accuracy < 0 or self.max_rows_per_unit < 1 or (self.n is not None and self.n < 1):
+            raise InvalidDocument("The settings of the plan do not fit together.")
+        if not self.detector.meets(per_row(self.notion, self.max_rows_per_unit)):
+            raise InvalidDocument(
+                f"What the detector draws does not meet {notion_words(self.notion)} for up to {self.max_rows_per_unit} "
+                "rows of a person."
+            )
+
+    @property
+    def block(self) -> int:
+        """Records in a block (a block's sum or bit is released), or between two candidates of "direct"."""
+        return self.detector.block
+
+    @property
+    def clamp(self) -> tuple[float, float] | None:
+        """The least and the most that one record's log-likelihood ratio counts."""
+        return self.detector.clamp
+
+    @property
+    def false_alarm(self) -> float | None:
+        """Bound on the probability of "changed" when nothing changed; None with ``assume_change``."""
+        return self.detector.false_alarm
+
+    @property
+    def threshold(self) -> int | None:
+        """What the largest suffix sum of the blocks' votes must exceed for "changed", in their units.
+
+        Of several changes: what the votes must outweigh for each of them.
+        """
+        return self.detector.threshold
+
+    @property
+    def penalty(self) -> float | None:
+        """What the votes of blocks must outweigh for each of several changes, in nats; None for one."""
+        return self.detector.penalty * VOTE_UNIT if isinstance(self.detector, SeveralDetector) else None
+
+    @property
+    def spacing(self) -> int | None:
+        """Records between several changes, and to both ends, from which on the accuracy holds; None for one."""
+        several = isinstance(self.detector, SeveralDetector)
+        return self.accuracy - self.block // 2 + 2 * self.block if several else None
+
+    @property
+    def runs(self) -> int:
+        """Simulations (of the laws of scores, seeded) behind the accuracy; 0: computed exactly."""
+        return self.curve.runs
+
+    @cached_property
+    def power(self) -> float | None:
+        """Bound from below on the probability of "changed" for a change at least ``accuracy`` from the end."""
+        missed = self.detector.missed(np.array([self.accuracy], dtype=np.int64))
+        return None if missed is None else 1.0 - float(missed[0])
 
     @property
     def assume_change(self) -> bool:
@@ -202,144 +243,158 @@ class ChangePlan(PlanInTime[ChangePoint]):
         """Bound from below on the probability of "changed" when this many records follow the change.
 
         Args:
-            records: how many follow the change.
+            records: number of records after the change.
         """
-        missed = self._design.missed(np.array([records], dtype=np.int64))
+        missed = self.detector.missed(np.array([records], dtype=np.int64))
         if missed is None:
             raise InvalidInput(
-                "This plan always names an index. Plan without assume_change=True, to allow 'no change'."
+                "This plan states no such bound. Plan for one change, without assume_change=True, so that 'no change' "
+                "may be answered."
             )
         return 1.0 - float(missed[0])
 
     @property
-    def privacy(self) -> Notion:
-        """The notion of stability that every run meets."""
-        return self.notion or Pure(self._design.notion.exact[0] * self.max_rows_per_unit)
-
-    @property
     def outcome(self) -> type[ChangePoint]:
-        """A change point."""
+        """The class of what a run gives back."""
         return ChangePoint
 
     def question(self) -> dict[str, Any]:
         """The plan's settings, and the scores or the test where the descriptions of P and Q leave them open."""
-        return {"change": self._settings(), **self._design.question()}
+        hidden = ("detector", "curve", "named", "notion")
+        settings = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in hidden}
+        settings |= {name: getattr(self, name) for name in ("block", "clamp", "false_alarm", "threshold")}
+        if self._privacy_text is not None:
+            settings["privacy"] = self._privacy_text
+        return {"change": settings, **({} if self.named else {"parts": self.detector.question()})}
 
     def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
-        unit = {} if where.get("unit") is None else {"unit": where["unit"]}
-        return {"column": where["column"], "order": where["order"], **unit}
+        return {name: where[name] for name in ("column", "order", "unit") if name != "unit" or where.get("unit")}
 
     @property
     def record_cells(self) -> Cells:
-        """Those of the detector's scores."""
-        return self._design.record_cells
+        """The cells that records are sorted into."""
+        return self.detector.record_cells
+
+    @property
+    def need(self) -> Need:
+        """Records in order of time, of each person no more than the noise hides."""
+        return Need(self.max_rows_per_unit, ordered=True)
 
     def check(self, records: Records) -> None:
-        """Number and type; the sums refuse ties."""
+        """Refuse records of another number or type; the sums refuse ties."""
         n = records.count()
         if self.n is not None and n != self.n:
             raise InvalidData(f"The data have {n} records, the plan is for n={self.n}. Plan with n={n}, or without n.")
-        check_length(self._design, n)
-        self._design.check(records)
+        check_length(self.block, self.accuracy, n)
+        self.detector.check(records)
+
+    def run(
+        self,
+        data: Any,
+        *,
+        column: str | None = None,
+        unit: str | None = None,
+        order: str | None = None,
+        public_order: bool = False,
+        odd_epsilon: Number | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
+        request: str | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> ChangePoint:
+        """Run it once on data in order of time, or in that of the column ``order``.
+
+        Args:
+            unit: which column says whose row it is. Of each person the first ``max_rows_per_unit`` rows count; every
+                other row, and one that is nobody's, stays in its place and counts as a record that makes no sense. The
+                answer is then private for all rows of a person together. How many rows there are, whose they are and
+                when they were is taken as public.
+            order: which column gives the order of time; None where the records lie in that order.
+            public_order: declare the values of that column public, such as the days on which records arrive one by
+                one. The answer then also names them: at the indices (``order_values``) and, of one change, at the ends
+                of its accuracy (``order_range``). They are looked up at what was released, in a
+                column that is the same whatever the records hold, so they cost no privacy if the declaration is true.
+                Without it nothing of the order's values leaves the data.
+            odd_epsilon: as for :meth:`PrivateTest.run`; rows that do not count, because of ``unit``, are odd as well.
+        """
+        where, public = {"column": column, "unit": unit, "order": order}, PublicOrder.of(order, public_order)
+        payer = {"ledger": ledger, "dataset": dataset, "request": request}
+        return self.run_opened(None, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon, besides=public)
 
     def draw(self, records: Records, source: RandomSource) -> Draw:
         """The number of records, which is public, and what the detector draws."""
         n = records.count()
-        return [n, self._design.detector.draw(records, n, source)]
+        return [n, self.detector.draw(records, n, source)]
 
     def release(self, draw: Sequence[Any], *, simulated: bool = False) -> ChangePoint:
-        """The index, and the noisy sums it was found from where there are any.
+        """The indices, and the noisy sums they were found from where there are any.
 
         Args:
             draw: the number of records, and what the detector drew.
             simulated: whether a generator of the caller's drew it.
         """
-        (n, drawn), detector, sums, misfits = draw, self._design.detector, None, None
-        index = detector.locate(drawn, n)
-        if isinstance(detector, BlockDetector):
-            released = np.array(drawn, dtype=np.int64)
-            sums = detector.nats(released) if len(drawn) <= MOST_SUMS else None
-            turns = [] if index is None else [index]
-            found = detector.misfits(released, n, turns, ("null", "alternative")[: len(turns) + 1], 2 * self.accuracy)
-            misfits = None if found is None else tuple({"null": "before", "alternative": "after"}[one] for one in found)
+        (n, drawn), detector, sums, misfits = draw, self.detector, None, None
+        indices, first = detector.locate(drawn, n)
+        states = tuple(("null", "alternative")[(first + i) % 2] for i in range(len(indices) + 1))
+        blocks = detector.blocks if isinstance(detector, SeveralDetector) else detector
+        if isinstance(blocks, SumsDetector):
+            doubled = np.array(drawn, dtype=np.int64)
+            sums = blocks.nats(doubled) if len(drawn) <= MOST_SUMS else None
+            misfits = blocks.misfits(doubled, n, indices, states, 2 * self.accuracy)
         return ChangePoint(
-            index=index,
+            indices=indices,
+            states=states,
             accuracy=self.accuracy,
             beta=self.beta,
-            changed=None if self.false_alarm is None else index is not None,
+            changed=None if self.assume_change else bool(indices) or first == 1,
             epsilon=self.epsilon,
             method=self.method,
             n=n,
+            spacing=self.spacing,
             false_alarm=self.false_alarm,
             power=self.power,
             simulated=simulated,
             block=None if self.method == "direct" else self.block,
             sums=sums,
             misfits=misfits,
-            privacy=None if self.notion is None else self.notion.text,
+            privacy=self._privacy_text,
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """How probably the index is off by more than a distance, at most."""
+        """How probably an index is off by more than a distance, at most."""
         from privatest import pictures
 
-        return pictures.change_plan(self, self._design.curve, ax)
+        return pictures.change_plan(self, self.curve, ax)
 
     @property
     def title(self) -> str:
-        """What this is."""
+        """The question in a few words."""
+        if self.spacing is not None:
+            return f"Changes between {self.null} and {self.alternative}"
         return f"Change from {self.null} to {self.alternative}"
 
     def facts(self) -> list[Fact]:
         """The question, the settings and the promises."""
         length = "a series of any length" if self.n is None else f"{self.n:,} records"
-        found = f"changes at least {self.accuracy:,} records from the end are found with this probability, at least"
+        power = f"changes at least {self.accuracy:,} records from the end are found with this probability, at least"
+        within = f"within so many records with probability {1 - self.beta:g}, for {length}"
         return [
             Fact("null", self.null, "the old regime"),
             Fact("alternative", self.alternative, "the new regime"),
             cost_fact(self.privacy, "of the whole answer"),
             Fact("n", self.n, "records, public"),
-            Fact("accuracy", self.accuracy, f"within so many records with probability {1 - self.beta:g}, for {length}"),
-            Fact("beta", self.beta, "probability with which the index may be further off"),
+            Fact("accuracy", self.accuracy, within),
+            Fact("spacing", self.spacing, "records from any other change and from both ends, for that"),
+            Fact("beta", self.beta, "probability with which an index may be further off"),
             Fact("method", self.method),
             Fact("block", self.block, "records in a block, or between two candidates"),
             Fact("clamp", self.clamp, "least and most of one record, in nats"),
             Fact("false_alarm", self.false_alarm, "false alarms with this probability, at most, where nothing changed"),
-            Fact("power", self.power, found),
+            Fact("power", self.power, power),
+            Fact("penalty", self.penalty, "what blocks must outweigh for each change, in nats"),
             Fact("max_rows_per_unit", self._rows, "rows of one person that count, where unit= names the person"),
             hidden_fact("replace", persons=self.max_rows_per_unit > 1),
         ]
-
-    def _settings(self) -> dict[str, Any]:
-        values = {one.name: getattr(self, one.name) for one in fields(self) if not one.name.startswith("_")}
-        if self._rows is None:  # as it was written before there was such a setting
-            del values["max_rows_per_unit"]
-        values |= notion_settings(self.epsilon, values.pop("notion"))
-        return {**values, "clamp": None if self.clamp is None else list(self.clamp), "compared": dict(self.compared)}
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON document from which :meth:`from_dict` restores the plan exactly."""
-        return {"format": FORMAT, **self._settings(), "detection": self._design.to_dict()}
-
-    @classmethod
-    def _read(cls, document: dict[str, Any]) -> ChangePlan:
-        rates = {name: document[name] for name in ("beta", "false_alarm", "power")}
-        clamp, n, threshold = (document[name] for name in ("clamp", "n", "threshold"))
-        plan: dict[str, Any] = {
-            **texts_from_json(document, "method", "null", "alternative"),
-            **wholes_from_json(document, "accuracy", "runs", least=0),
-            **wholes_from_json(document, "block", least=1),
-            **{name: None if value is None else number_from_json(value) for name, value in rates.items()},
-            "n": None if n is None else integer_from_json(n, 1),
-            "threshold": None if threshold is None else integer_from_json(threshold),
-            "clamp": None if clamp is None else tuple(numbers_from_json(clamp).tolist()),
-            "compared": {str(name): integer_from_json(value) for name, value in document["compared"].items()},
-            "max_rows_per_unit": integer_from_json(document.get("max_rows_per_unit", 1), 1),
-            **notion_from_settings(document),
-        }
-        numbers.choice((*METHODS[1:], "fit"), method=plan["method"])
-        plan["beta"] = numbers.probability(beta=plan["beta"])
-        return cls(**plan, _design=Detection.from_dict(document["detection"], plan))
 
     def __hash__(self) -> int:
         return hash((self.method, self.accuracy, self.epsilon, self.block, self.null, self.alternative))
@@ -353,6 +408,7 @@ def design_change(
     epsilon: Number | None = None,
     privacy: Any = None,
     n: int | None = None,
+    changes: str = "one",
     beta: float = 0.1,
     method: str = "auto",
     block: int | None = None,
@@ -369,7 +425,10 @@ def design_change(
         epsilon: privacy loss of the whole answer; a float is read as its shortest decimal.
         privacy: in place of epsilon: another notion, such as ``pt.zcdp(0.5)`` or "approx(1, 1e-6)".
         n: number of records. None: the accuracy holds for any number; refusals wait for the data.
-        beta: probability with which the index may be further off than ``accuracy``.
+        changes: how many changes are looked for: "one" (the default), or "several": from P to Q, back to P, and so on,
+            as many as there seem to be. The whole costs its price once. "several" needs ``n`` and an alternative, and
+            has a method of its own: noisy block sums, labelled by penalised dynamic programming.
+        beta: probability with which an index may be further off than ``accuracy``.
         method: "direct" (exponential mechanism over suffix sums of the clamped score), "blocks" (noisy block sums, and
             the median of the posterior given them), "paper" (the paper's reduction: a test on each block, and the
             argmin of suffix sums of bits), or "auto": of the first two, whichever has the smaller computed accuracy.
@@ -388,6 +447,9 @@ def design_change(
             epsilon/max_rows_per_unit (of other notions: docs/notions.md). What is promised holds where no person has
             more.
 
+    >>> several = design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=1000, changes="several")
+    >>> several.accuracy <= 60, several.false_alarm <= 0.05, several.spacing > several.accuracy
+    (True, True, True)
     >>> plan = design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1)
     >>> plan.method, plan.accuracy <= 20, plan.false_alarm <= 0.05, plan.power >= 0.9
     ('blocks', True, True, True)
@@ -398,55 +460,67 @@ def design_change(
     rows = numbers.positive_integer(max_rows_per_unit=max_rows_per_unit)
     beta = numbers.probability(beta=beta)
     numbers.choice(METHODS, method=method)
+    numbers.choice(CHANGES, changes=changes)
+    if n is not None:
+        n = numbers.positive_integer(n=n)
+    if changes == "several":
+        _check_several(n, distance=distance, method=method, block=block, test=test, assume_change=assume_change)
     if block is not None:
         block = numbers.positive_integer(block=block)
         method = paper_of(method, distance, block=block)
-    false_alarm = _false_alarm(false_alarm, assume_change)
-    if n is not None:
-        n = numbers.positive_integer(n=n)
+    target = _false_alarm(false_alarm, assume_change)
     if test is None:
         whole = make_notion(epsilon, privacy)
-        make = _maker(null, alternative, distance, beta, method, block)
     else:
         paper_of(method, None, test="...")
         voter = voter_of(test)
         names = names_of(voter, null, alternative, distance=distance, block=block)
         check_errors(voter)
         whole = whole_of(voter, epsilon, privacy, rows)
-        make = _given_maker(voter, beta, names)
-    found = make(per_row(whole, rows), false_alarm)
-    best = min(found, key=_size)
+    choices: Choices
+    if test is not None:
+        choices = lambda _, target: [voted_choice("paper", voter, beta, target, names)]  # noqa: E731
+    elif changes == "several":
+        hypotheses = pair_or_question(null, alternative)
+        choices = lambda notion, target: [several_choice(hypotheses, notion, n, beta, target, whole)]  # noqa: E731
+    else:
+        choices = _choices_of(null, alternative, distance, beta, method, block)
+    found = choices(per_row(whole, rows), target)
+    best = min(found, key=lambda one: one.size)
 
-    def assuming() -> Detection:
-        return min(make(per_row(whole, rows), None), key=_size)
+    def assuming() -> DetectorChoice:
+        return min(choices(per_row(whole, rows), None), key=lambda one: one.size)
 
-    def again(other: Notion) -> Detection:
-        return min(make(per_row(other, rows), false_alarm), key=_size)
+    def again(other: Notion) -> DetectorChoice:
+        return min(choices(per_row(other, rows), target), key=lambda one: one.size)
 
-    check_accuracy(best, n, beta, false_alarm, None if test is not None else again, assuming, whole)
+    check_accuracy(best, n, beta, target, None if test is not None else again, assuming, whole)
     if n is not None:
-        check_length(best, n)
+        check_length(best.detector.block, best.accuracy, n)
     assert best.accuracy is not None
-    power = best.missed(np.array([best.accuracy], dtype=np.int64))
     return ChangePlan(
         method=best.method,
         accuracy=best.accuracy,
-        epsilon=whole.epsilon,
         beta=beta,
         n=n,
-        block=best.block,
-        clamp=best.clamp,
-        false_alarm=None if best.alarm is None else best.alarm.false_alarm,
-        threshold=None if best.alarm is None else best.alarm.threshold,
-        power=None if power is None else 1.0 - float(power[0]),
-        runs=best.curve.runs,
-        compared={d.method: d.accuracy for d in found if d.accuracy is not None},
-        null=best.null,
-        alternative=best.alternative,
-        _design=best,
+        null=best.names[0],
+        alternative=best.names[1],
+        compared={one.method: one.accuracy for one in found if one.accuracy is not None},
         max_rows_per_unit=rows,
-        notion=None if isinstance(whole, Pure) else whole,
+        notion=whole,
+        detector=best.detector,
+        curve=best.curve,
+        named=best.named,
     )
+
+
+def _check_several(n: int | None, **excluded: Any) -> None:
+    """Refuse settings of one change beside changes="several", which needs n."""
+    for name, value in excluded.items():
+        if value not in (None, False, "auto"):
+            raise InvalidInput(f"{name}={shown(value)} belongs to changes='one'. Leave one of the two out.")
+    if n is None:
+        raise InvalidInput("changes='several' needs n=, the number of records, which is public.")
 
 
 def _false_alarm(false_alarm: float | None, assume_change: bool) -> float | None:
@@ -463,35 +537,29 @@ def _false_alarm(false_alarm: float | None, assume_change: bool) -> float | None
     return None
 
 
-Make = Callable[[Notion, float | None], list[Detection]]
-"""The designs to compare, from what a row may cost and the false alarms' probability."""
+Choices = Callable[[Notion, float | None], list[DetectorChoice]]
+"""The detectors to compare, by the notion of a row and the target for false alarms."""
 
 
-def _maker(null: Any, alternative: Any, distance: float | None, beta: float, method: str, block: int | None) -> Make:
-    """The designs of methods for P and Q, or for P and a distance."""
+def _choices_of(
+    null: Any, alternative: Any, distance: float | None, beta: float, method: str, block: int | None
+) -> Choices:
+    """The detectors to compare for P and Q, or for P and a distance."""
     if (alternative is None) == (distance is None):
         raise InvalidInput(
             "Give either the alternative Q or, when it is unknown, distance=, the total variation by which it differs "
             "from P at least."
         )
     if distance is None:
-        asked = pair_or_question(null, alternative)
+        hypotheses = pair_or_question(null, alternative)
         if method == "auto":
-            return lambda notion, target: auto_designs(asked, notion, beta, target)
-        return lambda notion, target: [design(asked, notion, beta, method, target, block=block)]
-    gap, blocks = numbers.probability(distance=distance), BlockTests()
+            return lambda notion, target: auto_choices(hypotheses, notion, beta, target)
+        return lambda notion, target: [best_choice(hypotheses, notion, beta, method, target, block=block)]
     if method not in ("auto", "paper"):
         raise InvalidInput(f"method={shown(method)} needs the alternative Q. With distance= leave method out.")
-    return lambda notion, target: [unknown_design(null, gap, notion, beta, target, blocks)]
-
-
-def _given_maker(voter: Voter, beta: float, names: tuple[str, str]) -> Make:
-    """The one design of a test that was given."""
-    return lambda notion, target: [bit_design("paper", voter, notion, beta, target, names)]
-
-
-def _size(one: Detection) -> float:
-    return math.inf if one.accuracy is None else one.accuracy
+    gap = numbers.probability(distance=distance)
+    known: dict[Any, FitTest] = {}
+    return lambda notion, target: [unknown_choice(null, gap, notion, beta, target, known)]
 
 
 @known_arguments
@@ -503,6 +571,7 @@ def detect_change(
     distance: float | None = None,
     epsilon: Number | None = None,
     privacy: Any = None,
+    changes: str = "one",
     beta: float = 0.1,
     method: str = "auto",
     block: int | None = None,
@@ -523,13 +592,14 @@ def detect_change(
     """Where data in order of time changed from P (``null``) to Q (``alternative``), with privacy.
 
     The index is that of the first record of the new regime, counted from 0; None where the answer is "no change", as it
-    may be unless ``assume_change=True`` takes a change for granted. What is guaranteed: :class:`ChangePoint`.
+    may be unless ``assume_change=True`` takes a change for granted. With ``changes="several"`` all changes between P
+    and Q are looked for, and ``indices`` has as many as there seem to be. What is guaranteed: :class:`ChangePoint`.
 
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``; in order of time, or in that of the column ``order``.
-        null, alternative, distance, epsilon, privacy, beta, method, block, test, false_alarm, assume_change: as for
-            :func:`design_change`.
+        null, alternative, distance, epsilon, privacy, changes, beta, method, block, test, false_alarm, assume_change:
+            as for :func:`design_change`.
         max_rows_per_unit: the most rows of one person that count, 1 if only ``unit`` is given: as
             :func:`design_change` and :meth:`ChangePlan.run` explain.
         column: which column holds the records.
@@ -550,8 +620,12 @@ def detect_change(
     >>> quiet = detect_change(data[:150], "bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, rng=np.random.default_rng(2))
     >>> quiet.index, quiet.changed
     (None, False)
+    >>> again, laws = data + [0, 0, 1, 0, 0] * 30, ("bernoulli(0.2)", "bernoulli(0.8)")
+    >>> found = detect_change(again, *laws, epsilon=4, changes="several", rng=np.random.default_rng(2))
+    >>> [abs(index - k) <= found.accuracy for index, k in zip(found.indices, (150, 300))], found.states
+    ([True, True], ('null', 'alternative', 'null'))
     """
-    told = PublicOrder.of(order, public_order)
+    public = PublicOrder.of(order, public_order)
     rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
     records = open_for(Need(rows, ordered=True), data, column=column, unit=unit, order=order)
     n = records.count()
@@ -564,6 +638,7 @@ def detect_change(
         epsilon=epsilon,
         privacy=privacy,
         n=n,
+        changes=changes,
         beta=beta,
         method=method,
         block=block,
@@ -574,4 +649,4 @@ def detect_change(
     )
     where = {"column": column, "unit": unit, "order": order}
     payer = {"ledger": ledger, "dataset": dataset, "request": request}
-    return plan.run_opened(records, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon, besides=told)
+    return plan.run_opened(records, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon, besides=public)

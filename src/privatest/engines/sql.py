@@ -20,7 +20,7 @@ import numpy as np
 
 from privatest.errors import InvalidInput
 from privatest.numbers import Integers
-from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
+from privatest.scores import BoundedCells, Cells, DyadicCells, EdgeCells, IntegerCells, LabelCells, Score
 
 LARGEST = float(np.finfo(np.float64).max)
 ALL_WHOLE = 2.0**53
@@ -62,21 +62,10 @@ def score_of_number(score: Score, x: Any, language: Language) -> Any:
     return _of_number(score.cells, score.table, score.line, x, language)
 
 
-def cell_of_number(cells: Cells, x: Any, language: Language) -> Any:
-    """Return the cell of a double x; ``cells.count`` if x is odd."""
-    return _of_number(cells, np.arange(cells.count + 1), (1, 0), x, language)
-
-
 def score_of_text(score: Score, x: Any, language: Language) -> Any:
     """Return the score of a text x among labels."""
     assert isinstance(score.cells, LabelCells)
     return _of_text(score.cells, score.table, x, language)
-
-
-def cell_of_text(cells: Cells, x: Any, language: Language) -> Any:
-    """Return the cell of a text x among labels."""
-    assert isinstance(cells, LabelCells)
-    return _of_text(cells, np.arange(cells.count + 1), x, language)
 
 
 class ClippedLine(NamedTuple):
@@ -133,10 +122,8 @@ def _of_number(cells: Cells, table: Integers, line: tuple[int, int] | None, x: A
         return _integers(cells.first, cells.last, table, x, language)
     if isinstance(cells, LabelCells):
         return _labels(cells, table, x, language)
-    if cells.kind == "edges":  # cells of goodness-of-fit tests, which engines may not import
-        edges, low, high = cells.edges, cells.low, cells.high  # type: ignore[attr-defined]
-        starts = [low, *(float(edge) for edge in edges)]
-        return _steps(starts, high, table, x, language)
+    if isinstance(cells, EdgeCells):
+        return _steps([cells.low, *cells.edges], cells.high, table, x, language)
     raise InvalidInput(
         f"Databases cannot sum scores on cells of the kind {cells.kind!r}. Read the records into memory."
     )
@@ -222,7 +209,7 @@ def _dyadic(cells: DyadicCells, table: Integers, line: tuple[int, int] | None, x
         steps = _steps(starts, cells.high, table, x, language)
         return language.case(before, steps) if before else steps
     index = _dyadic(cells, np.arange(cells.size + 1), (1, 0), x, language)
-    return language.pick(table.tolist(), index)
+    return _lookup(table, index, language)
 
 
 def _edge(cells: DyadicCells, cell: int) -> float:

@@ -23,7 +23,6 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import ndtr, ndtri
 
 from privatest.errors import InvalidInput, PrivatestError, shown
-from privatest.laws.total import noisy_cdf
 from privatest.numbers import Floats
 from privatest.pictures.canvas import (
     ALPHA,
@@ -51,12 +50,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from privatest.bounds import HistogramTest
-    from privatest.changepoint import Alarm, ChangePlan, ChangePoint, ChangePoints, ChangesPlan
-    from privatest.changepoint.blocks import FailureCurve
+    from privatest.changepoint import ChangePlan, ChangePoint
+    from privatest.changepoint.detector import FailureCurve
     from privatest.decision import PrivateTest, Release
     from privatest.estimates import EstimateDesign, EstimateRelease, GroupsDesign, GroupsRelease
     from privatest.fit import FitRelease, FitTest
-    from privatest.streams import SequentialPlan, Verdict
+    from privatest.streams import Alarm, SequentialPlan, Verdict
 
 
 BINS = 90
@@ -106,7 +105,7 @@ def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | Non
     step = (high - low) / BINS
     places = np.arange(math.floor((low - cutoff) / step), math.ceil((high - cutoff) / step) + 1)
     edges: Floats = np.asarray(cutoff + step * places, dtype=np.float64)
-    cdfs = [noisy_cdf(one.values, one.masses, noise, edges) for one in laws]
+    cdfs = [one.noisy_cdfs(edges - one.values[0], noise) for one in laws]
     centre, scale = laws[0].mean, test.candidate.excess.width * test.n
     # The statistic is minus the excess, so that large values speak for P and the axis is reversed.
     shown, threshold = (centre - edges[::-1]) / scale, (centre - cutoff) / scale
@@ -272,7 +271,7 @@ def estimate(
 
 
 def _along(design: EstimateDesign, ax: Axes | None, patience: float) -> Axes:
-    parameter, fine = design.asked, 1000
+    parameter, fine = design.unknown, 1000
     grid = parameter.spaced(1 + fine)
     places = [[float(grid[round(fine * part)]) for part in parts] for parts in PLACES]
     start = time.monotonic()
@@ -499,45 +498,27 @@ RECORDS, SIMULATED = "record, in order of time", "SIMULATED, not private"
 
 
 def change_point(change: ChangePoint, ax: Axes | None = None) -> Axes:
-    """The index with its accuracy on the line of records and, where blocks were released, their noisy sums."""
-    when = "" if change.order_value is None else f" ({plain(str(change.order_value))})"
-    answer = "No change found" if change.index is None else f"Change at record {change.index}{when}"
-    title = f"{answer} of {change.n} (method '{plain(change.method)}', {_price(change)})"
-    found = {} if change.index is None else {change.index: f"change at {change.index}"}
-    return _changes(change, change.block, found, f"{PLUS_MINUS}{change.accuracy}, right", title, ax)
-
-
-def change_points(changes: ChangePoints, ax: Axes | None = None) -> Axes:
-    """The indices with their accuracy on the line of records, and the blocks' noisy sums."""
-    count = len(changes.indices)
-    answer = f"{count} change{'' if count == 1 else 's'}" if changes.changed else "No change found"
-    title = f"{answer} in {changes.n} records ({_price(changes)})"
-    found = dict.fromkeys(changes.indices, "changes")
-    return _changes(changes, changes.block, found, f"{PLUS_MINUS}{changes.accuracy}, each right", title, ax)
-
-
-def _changes(
-    release: ChangePoint | ChangePoints,
-    block: int | None,
-    found: dict[int, str],
-    band: str,
-    title: str,
-    ax: Axes | None,
-) -> Axes:
-    """The line of records with noisy sums, if there are any, and the indices found; each legend is shown once."""
-    with drawing(ax, (8.6, 3.8 if release.sums and block else 2.2)) as axes:
-        if release.sums and block:
-            _sums(axes, np.asarray(release.sums, dtype=np.float64), block, release.n % block // 2)
+    """The indices with their accuracy on the line of records and, where blocks were released, their noisy sums."""
+    count, block = len(change.indices), change.block
+    if change.several:
+        answer = f"{count} change{'' if count == 1 else 's'}" if change.changed else "No change found"
+        title = f"{answer} in {change.n} records ({_price(change)})"
+    else:
+        when = "" if change.order_value is None else f" ({plain(str(change.order_value))})"
+        answer = "No change found" if change.index is None else f"Change at record {change.index}{when}"
+        title = f"{answer} of {change.n} (method '{plain(change.method)}', {_price(change)})"
+    band = f"{PLUS_MINUS}{change.accuracy}, {'each ' if change.several else ''}right with\n"
+    with drawing(ax, (8.6, 3.8 if change.sums and block else 2.2)) as axes:
+        if change.sums and block:
+            _sums(axes, np.asarray(change.sums, dtype=np.float64), block, change.n % block // 2)
         else:
             _hide_height(axes)
-        texts: set[str] = set()
-        for index, text in found.items():
-            low, high = max(index - release.accuracy, 0), min(index + release.accuracy, release.n)
-            new = text not in texts
-            _band(axes, low, high, f"{band} with\nprobability {number(1 - release.beta)}" if new else "")
-            axes.axvline(index, color=VERMILLION, linewidth=2.0, label=text if new else "")
-            texts.add(text)
-        axes.set_xlim(0, release.n)
+        for place, index in enumerate(change.indices):
+            low, high = max(index - change.accuracy, 0), min(index + change.accuracy, change.n)
+            line = "changes" if change.several else f"change at {index}"
+            _band(axes, low, high, "" if place else f"{band}probability {number(1 - change.beta)}")
+            axes.axvline(index, color=VERMILLION, linewidth=2.0, label="" if place else line)
+        axes.set_xlim(0, change.n)
         return finished(axes, RECORDS, None, title)
 
 
@@ -552,44 +533,26 @@ def _price(release: Any) -> str:
     return cost(release) if release.private else SIMULATED
 
 
-def changes_plan(plan: ChangesPlan, missed: list[float], ax: Axes | None = None) -> Axes:
-    """An upper bound on the probability that a change is missed or further off than a distance, block by block."""
-    distances = plan.block * np.arange(len(missed)) + plan.block // 2
-    curves = [(np.asarray(missed), BLUE, "-", "a change missed or\nfurther off, at most")]
-    laws = f"{law('P', plan.null)}, {law('Q', plan.alternative)}, {cost(plan)}"
-    title = f"How far off each change can be; {laws}"
-    return _failures(plan, distances, curves, "distance from a true change, in records", title, ax)
-
-
 def change_plan(plan: ChangePlan, curve: FailureCurve, ax: Axes | None = None) -> Axes:
-    """An upper bound on the probability that the index is off by more than a distance, and the promised accuracy."""
+    """An upper bound on the probability that an index is off by more than a distance, and the promised accuracy."""
     distances, failures = np.asarray(curve.distances), np.asarray(curve.failures)
     last = max(int(np.searchsorted(distances, 2.5 * plan.accuracy)), 2)
     distances, failures = distances[:last], failures[:last]
-    curves = [(failures, BLUE, "-", "index further off, at most")]
-    if plan.false_alarm is not None:
+    several = plan.spacing is not None
+    curves = [
+        (failures, BLUE, "-", "a change missed or\nfurther off, at most" if several else "index further off, at most")
+    ]
+    if plan.power is not None:
         missed = np.array([1 - plan.power_after(int(a)) if a > 0 else 1.0 for a in distances])
         curves += [
             (missed, ORANGE, "--", "change missed, if so near\nthe end, at most"),
             (failures + missed, GREY, ":", "either"),
         ]
-    laws = f"{law('P', plan.null)}, then {law('Q', plan.alternative)}, {cost(plan)}"
-    title = f"How far off the index can be; {laws}, method '{plain(plan.method)}'"
-    return _failures(plan, distances, curves, "distance from the true change point, in records", title, ax)
-
-
-def _failures(
-    plan: ChangePlan | ChangesPlan,
-    distances: Any,
-    curves: list[tuple[Any, str, str, str]],
-    x: str,
-    title: str,
-    ax: Axes | None,
-) -> Axes:
-    """Probabilities of failure along distances, with beta and the accuracy that is promised."""
+    laws = f"{law('P', plan.null)}, {'' if several else 'then '}{law('Q', plan.alternative)}, {cost(plan)}"
+    title = f"How far off {'each change' if several else 'the index'} can be; {laws}, method '{plain(plan.method)}'"
     with drawing(ax, (8.6, 4.0)) as axes:
-        for failures, colour, style, text in curves:
-            shown = np.clip(failures, LEAST_SERIES, 1)
+        for values, colour, style, text in curves:
+            shown = np.clip(values, LEAST_SERIES, 1)
             axes.step(distances, shown, where="post", color=colour, linestyle=style, label=text)
         look: dict[str, Any] = {"color": BLACK, "linewidth": 0.8, "linestyle": (0, (5, 2, 1, 2))}
         axes.axhline(plan.beta, label=f"{BETA} = {number(plan.beta)}", **look)
@@ -597,7 +560,7 @@ def _failures(
         axes.set_yscale("log")
         axes.set_ylim(LEAST_SERIES, 1.1)
         axes.set_xlim(0, max(float(distances[-1]), plan.accuracy * 1.2, 1.0))
-        return finished(axes, x, "probability", title)
+        return finished(axes, "distance from the true change point, in records", "probability", title)
 
 
 def monitor(watch: Any, ax: Axes | None = None) -> Axes:

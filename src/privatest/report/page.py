@@ -21,11 +21,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privatest import __version__, questions
+from privatest import __version__, options
 from privatest import facts as markup
 from privatest.addresses import without_secrets
 from privatest.bounds import HistogramTest, Optimum
-from privatest.changepoint import ChangePlan, ChangePoint, ChangePoints, ChangesPlan
+from privatest.changepoint import ChangePlan, ChangePoint
 from privatest.decision import PrivateTest, Release
 from privatest.errors import InvalidInput, MissingExtra, PrivatestError, shown
 from privatest.estimates import EstimateDesign, EstimateRelease, GroupsDesign, GroupsRelease
@@ -97,15 +97,15 @@ def python(kind: str, question: dict[str, Any]) -> str:
     source = _read(kind, question, _source(question))
     if question.get("treatment"):
         source = f"{source}, {_read(kind, question, question['treatment'])}"
-    rules = [name for name in questions.named(kind, questions.RULE) if name not in _laws(kind)]
+    rules = [name for name in options.named(kind, options.RULE) if name not in _laws(kind)]
     settings = [f"{name}={_value(question[name])}" for name in rules if name in question]
-    run = [*questions.named(kind, questions.WHERE, questions.RUN), "dataset", "request"]
+    run = [*options.named(kind, options.WHERE, options.RUN), "dataset", "request"]
     running = [f"{name}={question[name]!r}" for name in run if name in question]
     lines = ["import privatest as pt", ""]
     if "ledger" in question:
         lines.append(f"ledger = pt.Ledger({question['ledger']!r})")
         running.append("ledger=ledger")
-    call = f"pt.{questions.QUESTIONS[kind].call}"
+    call = f"pt.{options.QUESTIONS[kind].call}"
     if kind == "plan":
         lines.append(f"{call}({', '.join([*laws, *settings])}).design")
     elif kind == "sequential":
@@ -124,13 +124,13 @@ def command(kind: str, question: dict[str, Any]) -> str:
     words = ["privatest", kind]
     if kind != "plan":
         words += [str(_source(question)), *([str(question["treatment"])] if question.get("treatment") else [])]
-    roles = (questions.RULE, questions.WHERE, questions.READING, questions.RUN, questions.PAYER)
-    for name in questions.named(kind, *roles):
+    roles = (options.RULE, options.WHERE, options.READING, options.RUN, options.PAYER)
+    for name in options.named(kind, *roles):
         value = question.get(name)
         if value is None or value is False:
             continue
-        words.append(questions.flag(name))
-        if questions.find(kind, name).kind is questions.RANGE:
+        words.append(options.flag(name))
+        if options.find(kind, name).kind is options.RANGE:
             words += map(str, value)
         elif value is not True:
             words.append(",".join(map(_value, value)) if isinstance(value, list) else str(value))
@@ -139,9 +139,9 @@ def command(kind: str, question: dict[str, Any]) -> str:
 
 def _read(kind: str, question: dict[str, Any], source: Any) -> str:
     """Where data are, and how their texts are read."""
-    said = {name: question[name] for name in questions.named(kind, questions.READING) if question.get(name)}
+    said = {name: question[name] for name in options.named(kind, options.READING) if question.get(name)}
     if "missing" in said:
-        said["missing"] = questions.separate(said["missing"])
+        said["missing"] = options.separate(said["missing"])
     words = "".join(f", {name}={value!r}" for name, value in said.items())
     return f"pt.data.read_as({source!r}{words})" if said else repr(source)
 
@@ -153,7 +153,7 @@ def _source(question: dict[str, Any]) -> Any:
 
 def _laws(kind: str) -> list[str]:
     """P and Q, which the function takes without their names."""
-    return [option.name for option in questions.options(kind) if option.kind is questions.LAW]
+    return [option.name for option in options.of(kind) if option.kind is options.LAW]
 
 
 def document(design: Any) -> str | None:
@@ -171,18 +171,16 @@ KINDS = {
     "plan": "Plan of a private test",
     "test": "Result of a private test",
     "detect": "Search for a change point, privately",
-    "changes": "Search for several change points, privately",
     "fit": "Private test of goodness of fit",
     "estimate": "Private estimate with an interval",
     "groups": "Private comparison of two groups",
     "sequential": "Private sequential test",
 }
-DESIGNS = (PrivateTest, FitTest, ChangePlan, ChangesPlan, HistogramTest, EstimateDesign, GroupsDesign, SequentialPlan)
+DESIGNS = (PrivateTest, FitTest, ChangePlan, HistogramTest, EstimateDesign, GroupsDesign, SequentialPlan)
 EXTRAS = (Decomposition, SampleComplexity, PowerCurve, Comparison)
 RESULTS: dict[str, Any] = {
     "test": Release,
     "detect": ChangePoint,
-    "changes": ChangePoints,
     "fit": FitRelease,
     "estimate": EstimateRelease,
     "groups": GroupsRelease,
@@ -249,9 +247,9 @@ def render(
             ``unit``, ``dataset``, ``request`` and so on; texts and numbers only.
         design: a test or plan of this package, or several results of planning in a list (a decomposition, a sample
             complexity, a power curve, a comparison), the test or plan first.
-        result: what was released: a Release, ChangePoint(s), FitRelease, EstimateRelease, GroupsRelease or
+        result: what was released: a Release, ChangePoint, FitRelease, EstimateRelease, GroupsRelease or
             Verdict.
-        kind: "plan", "test", "detect", "changes", "fit", "estimate", "groups" or "sequential".
+        kind: "plan", "test", "detect", "fit", "estimate", "groups" or "sequential".
         date: when; now by default.
         purpose: what the answer is for, in a sentence.
         author: who asks.
@@ -394,10 +392,10 @@ def _about(**given: str | None) -> dict[str, str]:
 
 
 def _question(kind: str, asked: dict[str, Any], told: dict[str, str], result: Any) -> Iterator[str]:
-    if kind == "detect":
-        yield "<p>Did the records change from the old law P to a new one, and when?</p>"
-    elif kind == "changes":
+    if kind == "detect" and asked.get("changes") == "several":
         yield "<p>Did the records change from the law P to the law Q, back to P, and so on, and when?</p>"
+    elif kind == "detect":
+        yield "<p>Did the records change from the old law P to a new one, and when?</p>"
     elif kind == "estimate":
         family = markup.escape(str(asked.get("family", "a family of distributions")))
         yield f"<p>If the records come from {family}, which value has the parameter marked with ?</p>"
@@ -540,7 +538,7 @@ def _pictures(asked: dict[str, Any], parts: list[Any], main: Any, result: Any) -
     if main is not None:
         own = {"release": result} if isinstance(result, Release | EstimateRelease | GroupsRelease) else {}
         wanted.append((main, lambda: main.plot(**own)))
-    if isinstance(result, ChangePoint | ChangePoints | Verdict):
+    if isinstance(result, ChangePoint | Verdict):
         wanted.append((result, result.plot))
     if not any(isinstance(part, Decomposition) for part in parts) and asked.get("null") and asked.get("alternative"):
         try:
@@ -670,7 +668,7 @@ def unprotected(
         lines.append("When it was decided is public; it follows from the noisy sums, and from nothing else.")
     if kind == "groups":
         lines.append("Which of the two groups a record belongs to is taken to be public, and that nobody is in both.")
-    if kind in ("detect", "changes"):
+    if kind == "detect":
         lines.append("The order of the records in time is used; that a record has a certain place in it is public.")
         if public_order:
             lines.append("The values of the column that gives the order were declared public; some of them are shown.")

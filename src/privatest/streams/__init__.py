@@ -4,5 +4,6 @@ from privatest.streams.evalues import combine_evalues, evalue_discoveries
 from privatest.streams.monitor import Monitor
 from privatest.streams.sequential import Sequential
 from privatest.streams.sequential_plan import SequentialPlan, Verdict
+from privatest.streams.watch import Alarm
 
-__all__ = ["Monitor", "Sequential", "SequentialPlan", "Verdict", "combine_evalues", "evalue_discoveries"]
+__all__ = ["Alarm", "Monitor", "Sequential", "SequentialPlan", "Verdict", "combine_evalues", "evalue_discoveries"]

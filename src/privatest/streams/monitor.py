@@ -15,18 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privatest import numbers
+from privatest.changepoint.block_sums import SumsModel, law_of
 from privatest.changepoint.block_tests import Voter, check_errors, names_of, voter_of, whole_of
-from privatest.changepoint.blocks import (
-    LONGEST_INTERVAL,
-    MOST_BLOCKS,
-    BlockDesign,
-    Chart,
-    Majority,
-    Mixed,
-    recommended_interval,
-)
-from privatest.changepoint.change_point import Alarm
-from privatest.changepoint.detectors import BlockTuner, Clamp, fit_of_blocks, law_of, paper_of, paper_test
+from privatest.changepoint.cusum import MOST_BLOCKS, Chart, Mixed
+from privatest.changepoint.detector_search import BlockTuner, Clamp, fit_of_blocks, paper_of, paper_test
 from privatest.charge import fingerprint
 from privatest.decision import PrivateTest
 from privatest.decision.run import cost_fact
@@ -38,8 +30,9 @@ from privatest.laws.block_laws import BlockLaws
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Notion, Pure, as_notion, canonical_noise, make_notion
 from privatest.privacy.notions import budget_word, notion_words, per_row
+from privatest.streams.paper_intervals import LONGEST_INTERVAL, Majority, recommended_interval
 from privatest.streams.stream import SumBlocks
-from privatest.streams.watch import BitBlocks, Cusum, CusumProgress, Intervals, Watch, Watcher
+from privatest.streams.watch import Alarm, BitBlocks, Cusum, CusumProgress, Intervals, Watch, Watcher
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,7 +85,7 @@ def pair_watch(asked: Pair | Hypotheses, privacy: Notion | Number, method: str, 
         return _by_majority(_bit_blocks(test), test.alpha, test.beta, targets, records, names, notion)
     clamp, block = _best(problem, records)
     score = problem.score(clamp)
-    design = BlockDesign(law_of(score), canonical_noise(notion, score.width), block)
+    design = SumsModel(law_of(score), canonical_noise(notion, score.width), block)
     laws = design.laws
     votes = _votes(laws)
     if problem.question is not None:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from privatest.changepoint.detectors import BlockTuner, law_of
+from privatest.changepoint.block_sums import law_of
+from privatest.changepoint.detector_search import BlockTuner
 from privatest.decision import PrivateTest
 from privatest.decision.tuning import Tuner
 from privatest.errors import Infeasible

@@ -23,23 +23,22 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
 from privatest.addresses import format_of
-from privatest.changepoint.block_tests import Voter, voter_from_dict
-from privatest.changepoint.change_point import Alarm
+from privatest.changepoint.block_tests import Voter
 from privatest.charge import ANYBODY, fingerprint, make_charge
 from privatest.documents import wholes_from_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.records import NO_ENDS, ORDERED, Records
 from privatest.engines.sources import open_for, placed
 from privatest.errors import InvalidDocument, InvalidInput
-from privatest.facts import Described
+from privatest.facts import Described, Fact
 from privatest.hypotheses import Hypothesis
 from privatest.numbers import Integers
 from privatest.privacy import Notion, RandomSource, as_notion, seeded_source, system_source
@@ -60,6 +59,9 @@ from privatest.streams.stream import (
     holds_tuples,
     stream_privacy,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Blocks(Protocol):
@@ -166,7 +168,7 @@ class BitBlocks:
 def blocks_from_dict(document: dict[str, Any]) -> SumBlocks | BitBlocks:
     """What ``to_dict`` wrote; refuses blocks that are not private at their declared epsilon."""
     if document["kind"] == BitBlocks.kind:
-        return BitBlocks(voter_from_dict(document["test"]), int(document["old"]), int(document["new"]))
+        return BitBlocks(Voter.from_dict(document["test"]), int(document["old"]), int(document["new"]))
     if document["kind"] != SumBlocks.kind:
         raise InvalidDocument(f"Unknown kind of blocks {document['kind']!r}.")
     return SumBlocks.from_dict(document)
@@ -429,6 +431,66 @@ class Watch:
         notion = as_notion(document["privacy"]) if "privacy" in document else None
         settings: dict[str, Any] = {**numbers, **whole, **texts, **rows}
         return cls(blocks, rule, recommended_interval=interval, **settings, notion=notion)
+
+
+@dataclass(frozen=True)
+class Alarm(Described):
+    """A monitor says that the stream has changed.
+
+    Guarantees: a function of the blocks' noisy sums or bits, so it costs no privacy beyond theirs. If the stream
+    changed at k* (the first record of the new regime) and no alarm was raised before k* (``seen`` was at least k*
+    + 1), then abs(index - k*) <= accuracy with probability at least 1 - beta.
+
+    Attributes:
+        index: estimate of k*: the first record of the new regime, counted from 0 over the whole stream.
+        seen: records consumed when the alarm was raised; always the end of a block.
+        simulated: True when the monitor's randomness came from a generator of the caller's; no part of its documents.
+        accuracy: the index is off by more records than this with probability at most ``beta``, see above; computed from
+            P, Q and epsilon, never from the data.
+    """
+
+    index: int
+    accuracy: int
+    seen: int
+    simulated: bool = field(default=False, compare=False, repr=False)
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds: randomness from the operating system."""
+        return not self.simulated
+
+    @property
+    def replayed(self) -> None:
+        """Never: a monitor releases a block once, and what a state holds is the alarm itself."""
+        return
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return self.values()
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The index with its accuracy, and when the alarm was raised; never the data."""
+        from privatest import pictures
+
+        return pictures.alarm(self, ax)
+
+    @property
+    def title(self) -> str:
+        """What this is."""
+        return "Alarm" if self.private else "Alarm, SIMULATED, not private"
+
+    @property
+    def sentence(self) -> str:
+        """Where, how well, and when."""
+        return f"change at record {self.index}, give or take {self.accuracy}; raised after {self.seen} records"
+
+    def facts(self) -> list[Fact]:
+        """Where, how well, and when."""
+        return [
+            Fact("index", self.index, "estimate of the first record of the new regime"),
+            Fact("accuracy", self.accuracy, "records, give or take"),
+            Fact("seen", self.seen, "records, when it was raised"),
+        ]
 
 
 D = TypeVar("D", bound=Streamed)

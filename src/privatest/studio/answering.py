@@ -7,6 +7,7 @@ public.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 import math
@@ -19,8 +20,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 import privatest as pt
-from privatest import numbers, questions
+from privatest import numbers, options
 
+NOTIONS = ("pure", "approx", "gdp", "zcdp", "tv", "renyi", "kl")
+"""Notions of privacy, in the order in which the page offers them."""
 Json = dict[str, Any]
 Law = str | dict[str, float]
 
@@ -71,34 +74,34 @@ class RecordsBody(_Body):
     lines: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(min_length=1, max_length=20_000)]
 
 
-TYPES: dict[questions.Kind, Any] = {
-    questions.LAW: LawText | LawTable,
-    questions.LOSS: Loss,
-    questions.LOSSES: Annotated[list[Loss], Field(min_length=1, max_length=40)],
-    questions.SHARE: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)],
-    questions.NUMBER: Finite,
-    questions.SPAN: Annotated[float, Field(ge=1, le=1e12, allow_inf_nan=False)],
-    questions.COUNT: Count,
-    questions.COUNTS: Annotated[list[Count], Field(min_length=1, max_length=8)],
-    questions.RANGE: Annotated[list[Finite], Field(min_length=2, max_length=2)],
-    questions.TEXT: LawText,
-    questions.NAME: Annotated[str, Field(min_length=1, max_length=200)],
-    questions.FILE: PathText,
-    questions.PLACE: _Source,
-    questions.SWITCH: bool,
+TYPES: dict[options.Kind, Any] = {
+    options.LAW: LawText | LawTable,
+    options.LOSS: Loss,
+    options.LOSSES: Annotated[list[Loss], Field(min_length=1, max_length=40)],
+    options.SHARE: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)],
+    options.NUMBER: Finite,
+    options.SPAN: Annotated[float, Field(ge=1, le=1e12, allow_inf_nan=False)],
+    options.COUNT: Count,
+    options.COUNTS: Annotated[list[Count], Field(min_length=1, max_length=8)],
+    options.RANGE: Annotated[list[Finite], Field(min_length=2, max_length=2)],
+    options.TEXT: LawText,
+    options.NAME: Annotated[str, Field(min_length=1, max_length=200)],
+    options.FILE: PathText,
+    options.PLACE: _Source,
+    options.SWITCH: bool,
 }
 
 
 def body(request: str) -> type[BaseModel]:
     """The body of a request, as the table of questions has it."""
-    question = questions.QUESTIONS[request]
+    question = options.QUESTIONS[request]
     fields: dict[str, Any] = {}
     needs = set(question.needs.split())
-    if questions.named(request, questions.RULE, questions.MANNER).count("privacy"):
+    if options.named(request, options.RULE, options.MANNER).count("privacy"):
         needs.discard("epsilon")  # the function says so where neither is given, or both are
-    for option in questions.options(request):
+    for option in options.of(request):
         kind = Literal[option.choices] if option.choices else TYPES[option.kind]
-        default = False if option.kind is questions.SWITCH else option.default
+        default = False if option.kind is options.SWITCH else option.default
         if option.name in needs:
             default = ...
         elif default is None:
@@ -110,21 +113,28 @@ def body(request: str) -> type[BaseModel]:
 
 def arguments(request: str, asked: Json, *roles: str) -> Json:
     """What was asked, of these roles, as arguments of the package's function; what was not said is left out."""
-    names = questions.named(request, *roles)
+    names = options.named(request, *roles)
     found = {name: asked[name] for name in names if asked.get(name) is not None}
     return {name: law_of(value) if name in ("null", "alternative") else value for name, value in found.items()}
 
 
+STARTS = {"epsilon": 1.0, "delta": 1e-6, "mu": 1.0, "rho": 0.5, "eta": 0.1, "order": 2.0, "bound": 1.0}
+"""Values at which the page starts the parameters of notions of privacy."""
+
+
 def controls() -> Json:
-    """What the page offers: which settings each question takes, from the table, and what a notion of privacy may be."""
-    takes = {request: [option.name for option in questions.options(request)] for request in questions.QUESTIONS}
+    """Return the options that each request takes, and the notions of privacy with their parameters."""
+    takes = {request: [option.name for option in options.of(request)] for request in options.QUESTIONS}
     return {
         "takes": {request: names for request, names in takes.items() if request.startswith("/")},
-        "notions": {
-            name: {"words": each.words, "parameters": [list(pair) for pair in each.parameters]}
-            for name, each in questions.NOTIONS.items()
-        },
+        "notions": {name: _notion(getattr(pt.notions, name)) for name in NOTIONS},
     }
+
+
+def _notion(function: Callable[..., Any]) -> Json:
+    """Return a notion's description, the first line of its docstring, and its parameters with values to start from."""
+    words = (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".")
+    return {"words": words, "parameters": [[name, STARTS[name]] for name in inspect.signature(function).parameters]}
 
 
 FIRST = {
@@ -159,7 +169,7 @@ def look(privacy: str | None = None, **asked: Any) -> Json:
         asked["epsilon"] = float(pt.notions.parse(privacy).equivalent)
     if asked.get("epsilon") is None:
         raise pt.errors.InvalidInput("epsilon is missing. Give epsilon, or privacy in place of it.")
-    split = pt.decompose(**arguments("/look", asked, questions.RULE))
+    split = pt.decompose(**arguments("/look", asked, options.RULE))
     return {
         "members": {"null": split.pair.null.describe(), "alternative": split.pair.alternative.describe()},
         "decomposition": split.to_dict(),
@@ -173,7 +183,7 @@ def look(privacy: str | None = None, **asked: Any) -> Json:
 
 def design(document: bool = False, **asked: Any) -> Json:
     """The tuned test at n: exact error rates, threshold, clamp, and the law of its statistic under P and Q."""
-    test = pt.design(**arguments("/design", asked, questions.RULE))
+    test = pt.design(**arguments("/design", asked, options.RULE))
     answer = {"design": test.values(), "law": statistic_law(test)}
     return answer | ({"document": test.to_dict()} if document else {})
 
@@ -182,7 +192,7 @@ def size(bound: bool = False, **asked: Any) -> Json:
     """The records that the goal needs, and on request how many no private test can do without."""
     if not bound:
         return {"epsilon": asked["epsilon"], "n": _needed(json.dumps(asked)), "lower_bound": None}
-    goal, epsilon = arguments("/size", asked, questions.RULE), asked["epsilon"]
+    goal, epsilon = arguments("/size", asked, options.RULE), asked["epsilon"]
     target = goal.get("advantage", 2 / 3)
     if "alpha" in goal and "beta" in goal:
         target = 1 - goal["alpha"] - goal["beta"]  # a test with these errors has this advantage at least
@@ -196,29 +206,29 @@ def size(bound: bool = False, **asked: Any) -> Json:
 
 def plan(**asked: Any) -> Json:
     """Records needed with all that says how good that is."""
-    return pt.plan(**arguments("/plan", asked, questions.RULE)).values()
+    return pt.plan(**arguments("/plan", asked, options.RULE)).values()
 
 
 def notions(**asked: Any) -> Json:
     """Records under a notion of privacy, and under those that it converts into."""
-    return pt.notions.compare(**arguments("/notions", asked, questions.RULE)).to_dict()
+    return pt.notions.compare(**arguments("/notions", asked, options.RULE)).to_dict()
 
 
 @lru_cache(maxsize=256)
 def _needed(asked: str) -> int:
     """The sample size, remembered: a question without the bound often comes before the same one with it."""
-    return pt.sample_size(**arguments("/size", json.loads(asked), questions.RULE))
+    return pt.sample_size(**arguments("/size", json.loads(asked), options.RULE))
 
 
 def theory(epsilons: list[float], **asked: Any) -> Json:
     """The theorem's orders at several epsilons."""
-    pair = arguments("/theory", asked, questions.RULE)
+    pair = arguments("/theory", asked, options.RULE)
     return {"complexity": [pt.sample_complexity(**pair, epsilon=epsilon).to_dict() for epsilon in epsilons]}
 
 
 def power(**asked: Any) -> Json:
     """Exact error rates at several n."""
-    return pt.power_curve(**arguments("/power", asked, questions.RULE)).to_dict()
+    return pt.power_curve(**arguments("/power", asked, options.RULE)).to_dict()
 
 
 def along(family: str, between: list[float], **asked: Any) -> Json:
@@ -226,7 +236,7 @@ def along(family: str, between: list[float], **asked: Any) -> Json:
     low, high = between
     if not low < high:
         raise pt.errors.InvalidInput(f"between={between} must be two numbers, the first below the second.")
-    test = pt.design(**arguments("/along", asked, questions.RULE))
+    test = pt.design(**arguments("/along", asked, options.RULE))
     values = np.linspace(low, high, ALONG).tolist()
     power = test.power_along(family, values).tolist()
     return {"family": family, "values": values, "power": power, "alpha": test.alpha, "beta": test.beta, "n": test.n}
@@ -234,12 +244,12 @@ def along(family: str, between: list[float], **asked: Any) -> Json:
 
 def compare(**asked: Any) -> Json:
     """Every test side by side."""
-    return pt.compare(**arguments("/compare", asked, questions.RULE)).to_dict()
+    return pt.compare(**arguments("/compare", asked, options.RULE)).to_dict()
 
 
 def estimate(at: float, bound: bool = False, **asked: Any) -> Json:
     """An estimate's interval where the true value is ``at``: mean length, coverage, and what none falls below."""
-    made = _estimate(json.dumps(arguments("/estimate", asked, questions.RULE)))
+    made = _estimate(json.dumps(arguments("/estimate", asked, options.RULE)))
     return {
         "design": made.values(),
         "parameter": made.parameter,
@@ -252,7 +262,7 @@ def estimate(at: float, bound: bool = False, **asked: Any) -> Json:
 
 def estimate_size(at: float, width: float, **asked: Any) -> Json:
     """The records that an interval of this length needs."""
-    made = _estimate(json.dumps({**arguments("/estimate/size", asked, questions.RULE), "n": 100}))
+    made = _estimate(json.dumps({**arguments("/estimate/size", asked, options.RULE), "n": 100}))
     return {"n": made.sample_size(width=width, at=at), "width": width, "at": at}
 
 
@@ -294,7 +304,7 @@ def groups_size(rate: float, lift: float, beta: float | None = None, **asked: An
 
 
 def _arms(request: str, asked: Json) -> Json:
-    rules = arguments(request, asked, questions.RULE)
+    rules = arguments(request, asked, options.RULE)
     if "n" in rules:
         if len(rules["n"]) > 2:
             raise pt.errors.InvalidInput(f"n={rules['n']} must be two numbers: records of control and treatment.")

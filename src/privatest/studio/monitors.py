@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import privatest as pt
-from privatest import errors, followed, questions
+from privatest import errors, followed, options
 from privatest.studio.answering import arguments, plain_number
 from privatest.studio.lanes import RUNNING, Gone, Lane
 from privatest.studio.runs import STAYS, Budgets, Folder, ledger_of
@@ -102,8 +102,8 @@ _here: list[_Followed] = []
 
 def _start(name: str, route: str, asked: Json, path: str | None, ledger: str) -> Json:
     try:
-        settings = arguments(route, asked, questions.RULE, questions.PAYER)
-        monitor = getattr(pt, questions.QUESTIONS[route].call)(**settings, ledger=ledger_of(ledger), source=path)
+        settings = arguments(route, asked, options.RULE, options.PAYER)
+        monitor = getattr(pt, options.QUESTIONS[route].call)(**settings, ledger=ledger_of(ledger), source=path)
     except errors.PrivatestError as error:
         if path is not None:  # its place in the folder is all that the page knows of
             error.args = (str(error).replace(path, asked["path"]), *error.args[1:])

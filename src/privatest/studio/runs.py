@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 import privatest as pt
-from privatest import errors, questions
+from privatest import errors, options
 from privatest.studio.answering import arguments, law_of
 
 Json = dict[str, Any]
@@ -255,7 +255,7 @@ def address_of(source: Json, folder: Folder, uploads: Uploads) -> Path:
 
 def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
     """Design the test and run it once: for the file's number of records, or for a stated one where that is hidden."""
-    rules, where = (arguments("/run/test", asked, role) for role in (questions.RULE, questions.WHERE))
+    rules, where = (arguments("/run/test", asked, role) for role in (options.RULE, options.WHERE))
     if "n" not in rules:
         if asked["neighbours"] == "add-remove":
             raise errors.InvalidInput(
@@ -266,15 +266,15 @@ def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
         rules["n"] = pt.data.count_records(path, **where, **rows)
     test = pt.design(**rules)
     test.check_tells()
-    return test.run(path, **where, ledger=ledger, **arguments("/run/test", asked, questions.RUN, questions.PAYER))
+    return test.run(path, **where, ledger=ledger, **arguments("/run/test", asked, options.RUN, options.PAYER))
 
 
 def _asks(request: str) -> Callable[..., Any]:
     """A run by the function of the package that the table names, which opens the data itself."""
 
     def run(asked: Json, *paths: Path, ledger: pt.Ledger) -> Any:
-        settings = arguments(request, asked, questions.RULE, questions.WHERE, questions.RUN, questions.PAYER)
-        return getattr(pt, questions.QUESTIONS[request].call)(*paths, ledger=ledger, **settings)
+        settings = arguments(request, asked, options.RULE, options.WHERE, options.RUN, options.PAYER)
+        return getattr(pt, options.QUESTIONS[request].call)(*paths, ledger=ledger, **settings)
 
     return run
 

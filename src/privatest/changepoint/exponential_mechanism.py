@@ -1,16 +1,15 @@
-r"""The exponential mechanism over integer utilities, sampled exactly, also over 10^7 candidates.
-
-Candidate k is drawn with probability proportional to :math:`e^{-x_k}`, :math:`x_k = \lambda (\max q - q_k)`,
-lambda rational. Doubles only *propose*: the proposal has integer weights that lie above :math:`C e^{-x_k}`, and a
-proposed k is kept with probability :math:`C e^{-x_k} / \text{weight}_k`, an exact coin. Argument: proof.md.
-
-Direct: the exponential mechanism over suffix sums of the clamped score.
+r"""The exponential mechanism of a change point: suffix sums of the clamped score, sampled exactly (method "direct").
 
 .. math:: q_k = -\sum_{i \ge k} (s(x_i) - \kappa), \qquad \Pr[k] \propto \exp(\epsilon q_k / \Delta)
 
 Replacing record i moves every q_k with k <= i by the same amount, at most Delta, and no other: so the exponent is
-epsilon/Delta, not epsilon/(2 Delta) (proof.md). kappa, a fraction, is public and makes the sums fall on both
-sides of the change. Candidates are the multiples of a public stride, far finer than the accuracy.
+epsilon/Delta, not epsilon/(2 Delta) (proof.md). kappa, a fraction, is public and makes the sums fall on both sides of
+the change. Candidates are the multiples of a public stride, far finer than the accuracy.
+
+Candidate k is drawn with probability proportional to :math:`e^{-x_k}`, :math:`x_k = \lambda (\max q - q_k)`, lambda
+rational, also among 10^7 candidates. Doubles only *propose*: the proposal has integer weights that lie above
+:math:`C e^{-x_k}`, and a proposed k is kept with probability :math:`C e^{-x_k} / \text{weight}_k`, an exact coin.
+Argument: proof.md.
 """
 
 from __future__ import annotations
@@ -19,17 +18,21 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from privatest.changepoint.blocks import CONFIDENCE, FailureCurve, upper_bounds, worst_of
+from privatest.changepoint.block_sums import SumsDetector
+from privatest.changepoint.detector import CONFIDENCE, Detector, FailureCurve, Located, upper_bounds, worst_of
+from privatest.charge import Draw
+from privatest.engines import Records
 from privatest.engines.records import scores_of_each
-from privatest.errors import InvalidInput
+from privatest.errors import InvalidDocument, InvalidInput
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
 from privatest.numbers import Floats, Integers, exp_bounds
-from privatest.privacy import RandomSource
-from privatest.scores import Score
+from privatest.privacy import Notion, RandomSource
+from privatest.privacy.canonical import loss_range
+from privatest.scores import Cells, Score
 
 CHUNK = 1 << 14
 
@@ -136,7 +139,7 @@ def best_level(law: ScoreLaw, rate: float) -> tuple[Fraction, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class DirectDesign:
+class ExponentialModel:
     """A law of scores, an epsilon, kappa and a stride: all that accuracy depends on.
 
     Epsilon is the length of an interval that the privacy loss stays in: a notion allows ``loss_range(notion)``.
@@ -149,7 +152,7 @@ class DirectDesign:
     stride: int
 
     @classmethod
-    def of(cls, law: ScoreLaw, epsilon: Fraction, beta: float) -> DirectDesign:
+    def of(cls, law: ScoreLaw, epsilon: Fraction, beta: float) -> ExponentialModel:
         """With the best level, and a stride of about a twentieth of the accuracy."""
         level, decay = best_level(law, float(epsilon) / law.width)
         stride = int(math.log(2 / beta) / decay / _FINENESS) if decay > 0 else 1
@@ -229,45 +232,119 @@ class DirectDesign:
 
 
 @dataclass(frozen=True, eq=False)
-class DirectDetector:
-    """A score and a design, ready to run.
+class ExponentialDetector(Detector):
+    """Draws the index by the exponential mechanism (method "direct").
 
-    Guarantees: the index is epsilon-DP, and drawn exactly.
+    Guarantees: the privacy losses of the index lie in an interval of length epsilon, so it is epsilon-DP; it is drawn
+    exactly.
+
+    Attributes:
+        score: of a record.
+        epsilon: see above.
+        level: kappa.
+        block: the stride, in records between two candidates.
     """
 
     score: Score
-    design: DirectDesign
+    epsilon: Fraction
+    level: Fraction
+    block: int
+    kind: ClassVar[str] = "direct"
+
+    def __post_init__(self) -> None:
+        if self.epsilon <= 0 or self.block < 1:
+            raise InvalidDocument("The exponential mechanism needs a positive epsilon, and a stride of 1 or more.")
 
     @property
-    def epsilon(self) -> Fraction:
-        """Privacy loss."""
-        return self.design.epsilon
+    def clamp(self) -> tuple[float, float]:
+        return self.score.bounds()
 
-    def draw(self, records: Any, n: int, source: RandomSource) -> int:
+    @property
+    def record_cells(self) -> Cells:
+        return self.score.cells
+
+    def meets(self, notion: Notion) -> bool:
+        return self.epsilon <= loss_range(notion)
+
+    def question(self) -> list[Any]:
+        return [self.score.to_dict()]
+
+    def check(self, records: Records) -> None:
+        records.check(self.score)
+
+    def draw(self, records: Records, n: int, source: RandomSource) -> int:
         """The index, a multiple of the stride.
 
         Equal values of an order are sorted by score: a sum of the k least of some scores changes no more, and no other
         way, than a score that is replaced. So none of them is refused.
         """
-        rate = self.design.rate / self.design.level.denominator
-        return draw_exponential(self.utilities(records, n), rate, source) * self.design.stride
+        rate = self.epsilon / self.score.width / self.level.denominator
+        return draw_exponential(self.utilities(records, n), rate, source) * self.block
 
-    def locate(self, drawn: int, n: int) -> int:  # noqa: ARG002 - whatever n is
-        """The index: what was drawn."""
-        return drawn
+    def locate(self, drawn: int, n: int) -> Located:  # noqa: ARG002 - the same for every n
+        return Located((drawn,))
 
-    def utilities(self, records: Any, n: int) -> Integers:
+    def utilities(self, records: Records, n: int) -> Integers:
         """q_k - q_0 at the candidates k, times kappa's denominator: raw, for the mechanism only."""
-        level, scale = self.design.level.numerator, self.design.level.denominator
+        level, scale = self.level.numerator, self.level.denominator
         reach = max(abs(self.score.low * scale - level), abs(self.score.high * scale - level), 1)
         if n > (2**62 - 1) // reach:
             raise InvalidInput(f"n={n} is too large for scores up to {reach}: a sum could leave 64 bits.")
         steps = scores_of_each(records, self.score)
         steps *= scale
         steps -= level
-        stride = self.design.stride
-        if stride > 1:
-            steps = steps[: n // stride * stride].reshape(-1, stride).sum(axis=1)
+        if self.block > 1:
+            steps = steps[: n // self.block * self.block].reshape(-1, self.block).sum(axis=1)
         utilities = np.zeros(len(steps) + 1, dtype=np.int64)
         np.cumsum(steps, out=utilities[1:])
         return utilities
+
+
+@dataclass(frozen=True, eq=False)
+class SplitDetector(Detector):
+    """Half of the budget asks the blocks whether there was a change, the other half where. Both are always drawn."""
+
+    blocks: SumsDetector
+    direct: ExponentialDetector
+    kind: ClassVar[str] = "split"
+
+    @property
+    def block(self) -> int:  # type: ignore[override]
+        return self.direct.block
+
+    @property
+    def clamp(self) -> tuple[float, float]:
+        return self.direct.clamp
+
+    @property
+    def threshold(self) -> int | None:
+        return self.blocks.threshold
+
+    @property
+    def false_alarm(self) -> float | None:
+        return self.blocks.false_alarm
+
+    @property
+    def record_cells(self) -> Cells:
+        return self.direct.record_cells
+
+    def meets(self, notion: Notion) -> bool:
+        half = notion.share(2)
+        return self.blocks.meets(half) and self.direct.meets(half)
+
+    def question(self) -> list[Any]:
+        return [*self.direct.question(), *self.blocks.question()]
+
+    def check(self, records: Records) -> None:
+        self.direct.check(records)
+
+    def missed(self, distances: Integers) -> Floats | None:
+        return self.blocks.missed(distances)
+
+    def draw(self, records: Records, n: int, source: RandomSource) -> Draw:
+        """The noisy sums of the blocks, and the index."""
+        return [self.blocks.draw(records, n, source), self.direct.draw(records, n, source)]
+
+    def locate(self, drawn: Any, n: int) -> Located:
+        sums, index = drawn
+        return self.direct.locate(index, n) if self.blocks.locate(sums, n).indices else Located(())

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import privatest as pt
 from privatest import errors
+from privatest.streams.monitor import Monitor
+from privatest.streams.watch import Alarm
 
 try:
     from river import base
 except ImportError:
-    raise errors.MissingExtra.of("privatest.integrations.river needs river.", "river") from None
+    raise errors.MissingExtra.of("privatest.streams.river needs river.", "river") from None
 
 
 class PrivateDrift(base.DriftDetector):
@@ -70,7 +71,7 @@ class PrivateDrift(base.DriftDetector):
         self.method = method
         self.mean_time_between_false_alarms = mean_time_between_false_alarms
         self.privacy = privacy
-        self._monitor = pt.Monitor(
+        self._monitor = Monitor(
             null,
             alternative,
             distance=distance,
@@ -82,12 +83,12 @@ class PrivateDrift(base.DriftDetector):
         )
 
     @property
-    def monitor(self) -> pt.Monitor:
+    def monitor(self) -> Monitor:
         """The monitor, with its promises: ``expected_delay``, ``accuracy``, ``block``; ``save`` keeps its state."""
         return self._monitor
 
     @property
-    def alarm(self) -> pt.results.Alarm | None:
+    def alarm(self) -> Alarm | None:
         """The alarm that raised ``drift_detected``, with its index and accuracy; None where nothing was raised."""
         return self._monitor.alarm
 

@@ -16,11 +16,12 @@ import pandas as pd
 import pytest
 
 import privatest as pt
-from privatest.changepoint.changes_plan import Switches
+from privatest.changepoint.block_sums import SumsDetector
+from privatest.changepoint.several_changes import SeveralDetector, Switches
 from privatest.engines import open_source
 from privatest.engines.records import totals_of_blocks
 from privatest.errors import Infeasible, InvalidData, InvalidDocument, InvalidInput
-from privatest.privacy.notions import Pure
+from privatest.privacy import Pure, canonical_noise
 
 # Three outcomes: speaks for Q, says nothing, speaks for P.
 STEPS = np.array([3, 0, -2], dtype=np.int64)
@@ -75,8 +76,8 @@ N = 600
 
 
 @cache
-def plan(epsilon: float = 1.0, n: int = N, rows: int = 1) -> pt.results.ChangesPlan:
-    return pt.design_changes(P, Q, epsilon=epsilon, n=n, max_rows_per_unit=rows)
+def plan(epsilon: float = 1.0, n: int = N, rows: int = 1) -> Any:
+    return pt.design_change(P, Q, epsilon=epsilon, n=n, max_rows_per_unit=rows, changes="several")
 
 
 def series(changes: tuple[int, ...], rng: np.random.Generator, n: int = N) -> np.ndarray:
@@ -90,10 +91,15 @@ def RNG(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def loss(made: pt.results.ChangesPlan, block: int) -> Fraction:
+def several(made: pt.results.ChangePlan) -> SeveralDetector:
+    assert isinstance(made.detector, SeveralDetector)
+    return made.detector
+
+
+def loss(blocks: SumsDetector, block: int) -> Fraction:
     """The exact loss of all noisy sums together, over all binary series of six records and their neighbours."""
-    small = replace(made, n=6, block=block)._blocks
-    noise = small.design.noise
+    small = replace(blocks, block=block)
+    noise = small.noise
     totals = {
         data: totals_of_blocks(open_source(np.array(data)), small.score, block, small.start(6))
         for data in itertools.product((0, 1), repeat=6)
@@ -112,8 +118,9 @@ def loss(made: pt.results.ChangesPlan, block: int) -> Fraction:
 def test_all_noisy_sums_together_are_private(epsilon: float, rows: int, block: int) -> None:
     made = plan(epsilon, N, rows)
     assert made.price == Fraction(epsilon)
-    assert loss(made, block) * rows == made.price  # a person has so many rows
-    half_the_noise = replace(made, _each=Pure(2 * made._each.exact[0]))
+    sums = several(made).blocks
+    assert loss(sums, block) * rows == made.price  # a person has so many rows
+    half_the_noise = replace(sums, noise=canonical_noise(Pure(2 * Fraction(epsilon) / rows), sums.score.width))
     assert loss(half_the_noise, block) * rows > made.price
 
 
@@ -149,7 +156,7 @@ def test_the_spacing_leaves_whole_blocks_enough_on_either_side(n: int) -> None:
     series up to half a block lies in none.
     """
     made = plan(1.0, n)
-    reach = made._switches.reach(made.beta)
+    reach = several(made).switches.reach(made.beta)
     assert reach is not None
     for offset in range(made.block):
         whole = (made.spacing + offset) // made.block - -(-offset // made.block)
@@ -160,17 +167,17 @@ def test_the_spacing_leaves_whole_blocks_enough_on_either_side(n: int) -> None:
 
 def test_the_plan_travels_and_refuses_what_is_edited() -> None:
     made = plan()
-    assert pt.results.ChangesPlan.from_json(made.to_json()) == made
+    assert pt.results.ChangePlan.from_json(made.to_json()) == made
     document = made.to_dict()
-    with pytest.raises(InvalidDocument, match="budget"):
-        pt.results.ChangesPlan.from_dict({**document, "budget": "2"})
+    with pytest.raises(InvalidDocument, match="does not meet"):
+        pt.results.ChangePlan.from_dict({**document, "budget": "pure(0.1)"})
     with pytest.raises(InvalidDocument):
-        pt.results.ChangesPlan.from_dict({**document, "score": {}})
+        pt.results.ChangePlan.from_dict({**document, "detector": {}})
 
 
 def test_an_outcome_travels() -> None:
     found = plan().run(series((200, 400), RNG(3)), rng=RNG(4))
-    assert pt.results.ChangePoints.from_dict(found.to_dict()) == found
+    assert pt.results.ChangePoint.from_dict(found.to_dict()) == found
     assert "SIMULATED" in str(found)
     assert str(found.indices[0]) in found.sentence
     quiet = plan().run(series((), RNG(3)), rng=RNG(5))
@@ -195,23 +202,23 @@ def test_order_and_units_and_their_values() -> None:
     again = plan().run(frame["x"].to_numpy(), rng=RNG(8))
     assert found.indices == again.indices
     assert found.order_values == tuple(1000 + index for index in found.indices)
-    both = pt.detect_changes(
-        frame, P, Q, epsilon=2, column="x", unit="who", max_rows_per_unit=2, order="when", rng=RNG(9)
+    both = pt.detect_change(
+        frame, P, Q, epsilon=2, column="x", unit="who", max_rows_per_unit=2, order="when", rng=RNG(9), changes="several"
     )
     assert both.epsilon == 2
 
 
 def test_bad_input_is_refused() -> None:
     with pytest.raises(Infeasible, match="Use more records"):
-        pt.design_changes(P, Q, epsilon=1, n=20)
+        pt.design_change(P, Q, epsilon=1, n=20, changes="several")
     with pytest.raises(InvalidData, match="no records"):
-        pt.detect_changes([], P, Q, epsilon=1)
+        pt.detect_change([], P, Q, epsilon=1, changes="several")
     with pytest.raises(InvalidData, match="Plan with n=10"):
         plan().run([0] * 10)
     with pytest.raises(InvalidInput, match="false_alarm"):
-        pt.design_changes(P, Q, epsilon=1, n=N, false_alarm=0)
+        pt.design_change(P, Q, epsilon=1, n=N, false_alarm=0, changes="several")
     with pytest.raises(InvalidInput, match="needs a unit"):
-        pt.detect_changes([0] * N, P, Q, epsilon=1, max_rows_per_unit=2)
+        pt.detect_change([0] * N, P, Q, epsilon=1, max_rows_per_unit=2, changes="several")
     tied = pd.DataFrame({"x": [0] * N, "when": [0] * N})
     with pytest.raises(InvalidData, match="does not order"):
         plan().run(tied, column="x", order="when")
@@ -220,7 +227,7 @@ def test_bad_input_is_refused() -> None:
 def test_records_that_come_from_neither_are_said_to() -> None:
     """A Q too far, a column of one value: the answer says that its promise does not hold."""
     laws = "normal(0, 1)", "normal(2, 1)"
-    plan = pt.design_changes(*laws, epsilon=1, n=2100)
+    plan = pt.design_change(*laws, epsilon=1, n=2100, changes="several")
     rng = np.random.default_rng(3)
 
     def series(shift: float) -> Any:
@@ -237,7 +244,9 @@ def test_records_that_come_from_neither_are_said_to() -> None:
     assert (constant.changed, constant.fits, constant.misfits) == (False, False, ("null",))
     assert type(constant).from_dict(constant.to_dict()).misfits == ("null",)
     # Of sets, members on either side are members; what lies beyond the set is not.
-    boxes = pt.design_changes("normal(mean in [-0.3, 0], sd=1)", "normal(mean in [2, 2.3], sd=1)", epsilon=1, n=2100)
+    boxes = pt.design_change(
+        "normal(mean in [-0.3, 0], sd=1)", "normal(mean in [2, 2.3], sd=1)", epsilon=1, n=2100, changes="several"
+    )
     for low, high, fits in ((0, 2, True), (-0.3, 2.3, True), (-0.8, 2.8, False), (0.5, 1.5, False)):
         values = np.concatenate([rng.normal(mean, 1, 700) for mean in (low, high, low)])
         assert boxes.run(values, rng=rng).fits is fits, (low, high)

@@ -17,7 +17,7 @@ river = pytest.importorskip("river")
 from river import base, drift, naive_bayes  # noqa: E402 - only where it is installed
 from river.checks import common  # noqa: E402
 
-from privatest.integrations.river import PrivateDrift  # noqa: E402
+from privatest.streams.river import PrivateDrift  # noqa: E402
 
 PARAMS = list(PrivateDrift._unit_test_params())
 

@@ -1,0 +1,152 @@
+"""What a change-point detector is: what it draws, what it answers, and how far off its index may be.
+
+Simulations here are of public quantities (the laws of scores under P and Q), seeded, and never see data.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from privatest.charge import Draw
+from privatest.engines import Records
+from privatest.errors import InvalidDocument
+from privatest.numbers import Floats, Integers
+from privatest.privacy import Notion, RandomSource
+from privatest.scores import Cells
+
+CONFIDENCE = 0.999
+"""The probability that a bound from simulations holds."""
+
+
+class Located(NamedTuple):
+    """The answer of a detector.
+
+    Attributes:
+        indices: the first record of each new regime, in ascending order; empty for "no change".
+        first: the regime at the start: 0 for P, 1 for Q.
+    """
+
+    indices: tuple[int, ...]
+    first: int = 0
+
+
+class Detector(ABC):
+    """Finds changes in records in order of time. Its subclasses are frozen dataclasses, one for each method.
+
+    Guarantees: what is drawn meets the notion of which :meth:`meets` is true, for one record that is replaced; the
+    answer is computed from the draw alone.
+    """
+
+    kind: ClassVar[str]
+
+    block: int
+    """Records in a block, or between two candidates."""
+
+    @property
+    def clamp(self) -> tuple[float, float] | None:
+        """The least and the most that one record counts, in nats, where there is such a thing."""
+        return None
+
+    @property
+    def threshold(self) -> int | None:
+        """What the blocks' votes must exceed for "changed", in their units; None where a change is always named."""
+        return None
+
+    @property
+    def false_alarm(self) -> float | None:
+        """Bound on the probability of "changed" where nothing changed; None where a change is always named."""
+        return None
+
+    @property
+    @abstractmethod
+    def record_cells(self) -> Cells:
+        """The cells that records are sorted into."""
+
+    @abstractmethod
+    def meets(self, notion: Notion) -> bool:
+        """Whether what is drawn meets a notion, for one record that is replaced."""
+
+    @abstractmethod
+    def check(self, records: Records) -> None:
+        """Refuse records whose type does not fit, before anything is charged."""
+
+    @abstractmethod
+    def draw(self, records: Records, n: int, source: RandomSource) -> Draw:
+        """Draw the private numbers for n records. Refuses ties of an order across the end of a block."""
+
+    @abstractmethod
+    def locate(self, drawn: Any, n: int) -> Located:
+        """Compute the answer from what was drawn."""
+
+    @abstractmethod
+    def question(self) -> list[Any]:
+        """The scores or the test, as JSON: what the descriptions of P and Q may leave open."""
+
+    def missed(self, distances: Integers) -> Floats | None:  # noqa: ARG002 - the default of those without an alarm
+        """Bounds on Pr["no change"] for changes this far from the end; None where a change is always named."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class FailureCurve:
+    """Bounds on Pr[abs(index - k*) > a], for increasing distances a; beyond the last one the last bound holds.
+
+    Guarantees: each bound is exact (``runs`` 0), or one with confidence 0.999 from ``runs`` simulations; as both the
+    truth and the estimates fall with a, the confidence holds for the a that a target picks, too.
+    """
+
+    distances: Integers
+    failures: Floats
+    runs: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.distances) == len(self.failures) or np.any(np.diff(self.distances) <= 0) or self.runs < 0:
+            raise InvalidDocument("The curve of the failures does not fit together.")
+
+    def accuracy(self, beta: float, missed: Floats | None = None) -> int | None:
+        """The smallest a whose failure probability (plus ``missed``, given for each a) is at most beta."""
+        total = self.failures if missed is None else self.failures + missed
+        enough = np.flatnonzero(total <= beta)
+        return int(self.distances[enough[0]]) if len(enough) else None
+
+    def quantile(self, beta: float, missed: Floats | None = None) -> float:
+        """As :meth:`accuracy`, between the distances: for comparing models. Infinite where beta is not reached."""
+        total = self.failures if missed is None else self.failures + missed
+        below = np.flatnonzero(total <= beta)
+        if len(below) == 0:
+            return math.inf
+        at = int(below[0])
+        if at == 0:
+            return float(self.distances[0])
+        high, low = total[at - 1], total[at]
+        share = (high - beta) / (high - low) if high > low else 1.0
+        return float(self.distances[at - 1] + share * (self.distances[at] - self.distances[at - 1]))
+
+
+def upper_bounds(means: Floats, runs: int, confidence: float = CONFIDENCE) -> Floats:
+    r"""Upper confidence bounds for the means of variables in [0, 1], from the averages of ``runs`` of them.
+
+    The p above the average m with :math:`runs \cdot kl(m \| p) = \log 1/(1 - confidence)` (Chernoff, Hoeffding).
+    """
+    goal = -math.log1p(-confidence) / runs
+    m = np.clip(means, 0.0, 1.0)
+    low, high = m.copy(), np.ones_like(m)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Invariant: kl(m || low) <= goal < kl(m || high).
+        for _ in range(60):
+            p = (low + high) / 2
+            kl = np.where(m > 0, m * np.log(m / p), 0.0) + np.where(m < 1, (1 - m) * np.log((1 - m) / (1 - p)), 0.0)
+            inside = kl <= goal
+            low, high = np.where(inside, p, low), np.where(inside, high, p)
+    return high
+
+
+def worst_of(curves: list[FailureCurve]) -> FailureCurve:
+    """The pointwise largest of curves over the same distances."""
+    failures = np.max([curve.failures for curve in curves], axis=0)
+    return FailureCurve(curves[0].distances, failures, min(curve.runs for curve in curves))

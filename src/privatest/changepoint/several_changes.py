@@ -1,0 +1,222 @@
+r"""Several changes between P and Q: the labels of blocks by penalised dynamic programming on what they released.
+
+Each block votes with an integer g_j, positive where it speaks for Q. Of all ways to label the blocks P or Q, the first
+stretch being P, the one with the largest
+
+.. math:: \sum_{j:\, \text{labelled } Q} g_j - \lambda \cdot \text{(number of changes)}
+
+is taken (Viterbi's recursion, in whole numbers; of equal ones the one with fewer changes). With Lindley's walk
+:math:`W_j = \max(W_{j-1} + g_j, 0)` some change is reported exactly when :math:`W_j > 2 \lambda` for some j, or
+:math:`W_m > \lambda` at the end: a Markov chain, so that the false-alarm probability is computed. Arguments: proof.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from privatest.changepoint.block_sums import SumsDetector
+from privatest.changepoint.cusum import LAW_ERROR, Chart
+from privatest.changepoint.detector import Detector, Located
+from privatest.engines import Records
+from privatest.laws.block_laws import BlockLaws
+from privatest.numbers import Floats, Integers, first_true
+from privatest.privacy import Notion, RandomSource
+from privatest.scores import Cells
+
+# Thresholds beyond this make chains of more states than is worth while.
+_LARGEST_PENALTY = 1_500
+# A law that moves by less is that of all later blocks.
+_SETTLED = 1e-14
+# Blocks on either side of a change that are looked at for its accuracy.
+_MOST_REACH = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class Switches:
+    """Blocks that vote, and the penalty of a change.
+
+    Attributes:
+        steps: the integer vote of each outcome of a block, positive for the new regime.
+        old, new: probabilities of the outcomes when all records of a block are old, or all are new.
+        penalty: what a change costs, in votes.
+    """
+
+    steps: Integers
+    old: Floats
+    new: Floats
+    penalty: int
+
+    @classmethod
+    def calibrated(cls, steps: Integers, old: Floats, new: Floats, target: float, blocks: int) -> Switches | None:
+        """The smallest penalty with a false-alarm probability of at most ``target`` over ``blocks`` blocks.
+
+        None where none has, or the votes of the two regimes do not differ.
+        """
+        if float(steps @ old) >= 0 or float(steps @ new) <= 0:
+            return None
+        penalty = first_true(lambda p: cls(steps, old, new, p).false_alarm(blocks) <= target, 0, most=_LARGEST_PENALTY)
+        return None if penalty > _LARGEST_PENALTY else cls(steps, old, new, penalty)
+
+    def false_alarm(self, blocks: int) -> float:
+        """Bound on Pr[some change is reported] when all of this many blocks are old."""
+        chain = self._rising._chain(self.old)
+        state, survived = self._rising._from_zero(), 1.0  # the law of W among the walks that have not passed yet
+        for left in range(blocks, 0, -1):
+            after = state @ chain
+            share = float(after.sum())
+            after /= share
+            settled = float(np.abs(after - state).max()) < _SETTLED
+            state = after
+            if settled:  # from here on each block takes the same share
+                survived *= share**left
+                break
+            survived *= share
+        quiet = survived * float(state[: self.penalty + 1].sum())
+        return min(max(1.0 - quiet, 0.0) + LAW_ERROR * blocks, 1.0)
+
+    def missed(self, blocks: int) -> float:
+        """Bound on Pr[no change of its direction is reported within this many blocks on either side of a true one].
+
+        If some run of old blocks beside it votes for P by more than two penalties, the best labels are not Q on all of
+        the run; likewise on the other side: in between they change, in the right direction.
+        """
+        known = self._known
+        while len(known) <= blocks and (len(known) < 2 or known[-1] > 1e-9):
+            for row, (state, chain) in enumerate(self._walks):
+                self._walks[row] = state @ chain, chain
+            known.append(min(sum(float(state.sum()) for state, _ in self._walks) + 2 * LAW_ERROR * len(known), 1.0))
+        return known[min(blocks, len(known) - 1)]
+
+    def reach(self, beta: float) -> int | None:
+        """The fewest blocks on either side with :meth:`missed` at most beta; None where there are too many."""
+        return next((blocks for blocks in range(1, _MOST_REACH) if self.missed(blocks) <= beta), None)
+
+    def labels(self, outcomes: Integers) -> Integers:
+        """The best labels of the blocks, 0 for P and 1 for Q."""
+        votes, penalty = self.steps[outcomes].tolist(), self.penalty
+        old, new = 0, -penalty  # the best of each last label
+        came = np.zeros((len(votes), 2), dtype=np.int8)
+        for j, vote in enumerate(votes):
+            if j:
+                stay, enter, leave, hold = old, old - penalty, new - penalty, new
+                old, new = (stay, hold) if stay >= leave else (leave, hold)
+                came[j] = (0 if stay >= leave else 1, 1 if hold >= enter else 0)
+                new = max(hold, enter)
+            new += vote
+        found = np.zeros(len(votes), dtype=np.int64)
+        label = 1 if new > old else 0
+        for j in range(len(votes) - 1, -1, -1):
+            found[j] = label
+            label = int(came[j, label])
+        return found
+
+    @property
+    def _rising(self) -> Chart:
+        return Chart(self.steps, self.old, self.new, 2 * self.penalty)
+
+    @cached_property
+    def _known(self) -> list[float]:
+        return [1.0]
+
+    @cached_property
+    def _walks(self) -> list[tuple[Floats, Floats]]:
+        """The walk up on new blocks and the walk down on old ones, each until it passes two penalties."""
+        falling = Chart(-self.steps, self.new, self.old, 2 * self.penalty)
+        return [(chart._from_zero(), chart._chain(chart.new)) for chart in (self._rising, falling)]
+
+
+# Votes are log-likelihood ratios in sixteenths of a nat.
+VOTE_UNIT, _LARGEST_VOTE = 1 / 16, 40.0
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralDetector(Detector):
+    """Locates all changes between P and Q from the noisy sums of blocks.
+
+    Guarantees: as private as the noisy sums.
+
+    Attributes:
+        blocks: what draws the noisy sums.
+        penalty: of a change, in votes.
+        monotone: whether votes never rise with a sum, as sets of distributions need.
+        chance: bound on the probability of any change where there is none.
+    """
+
+    blocks: SumsDetector
+    penalty: int
+    monotone: bool
+    chance: float
+    kind: ClassVar[str] = "several"
+
+    @property
+    def block(self) -> int:  # type: ignore[override]
+        return self.blocks.block
+
+    @property
+    def clamp(self) -> tuple[float, float]:
+        return self.blocks.clamp
+
+    @property
+    def threshold(self) -> int:
+        return self.penalty
+
+    @property
+    def false_alarm(self) -> float:
+        return self.chance
+
+    @cached_property
+    def switches(self) -> Switches:
+        """The votes of blocks, and the penalty."""
+        laws = self.blocks.model.laws
+        return Switches(votes_of(laws, monotone=self.monotone), laws.laws[-1], laws.laws[0], self.penalty)
+
+    @property
+    def record_cells(self) -> Cells:
+        return self.blocks.record_cells
+
+    def meets(self, notion: Notion) -> bool:
+        return self.blocks.meets(notion)
+
+    def question(self) -> list[Any]:
+        return self.blocks.question()
+
+    def check(self, records: Records) -> None:
+        self.blocks.check(records)
+        _ = self.switches  # laws that cannot be computed are refused before anything is charged
+
+    def draw(self, records: Records, n: int, source: RandomSource) -> list[int]:
+        """Twice the noisy sums of the blocks."""
+        return self.blocks.draw(records, n, source)
+
+    def locate(self, drawn: Sequence[int], n: int) -> Located:
+        """The changes of the best labels, each placed by the median of a posterior.
+
+        That is the posterior given the blocks between the middles of the stretches beside the change. An index lies at
+        most half a block from where the labels change, and between its neighbours.
+        """
+        outcomes = self.blocks.outcomes(drawn)
+        labels = self.switches.labels(outcomes)
+        turns = (np.flatnonzero(np.diff(labels)) + 1).tolist()
+        start, block, model = self.blocks.start(n), self.block, self.blocks.model
+        found: list[int] = []
+        for place, turn in enumerate(turns):
+            before = turns[place - 1] if place else 0
+            after = turns[place + 1] if place + 1 < len(turns) else len(labels)
+            low, high = (before + turn) // 2, (turn + after + 1) // 2
+            near = outcomes[low:high]
+            inside = model.locate(near) if labels[turn] else len(near) * block - model.locate(near[::-1])
+            index = low * block + min(max(inside, (turn - low) * block - block // 2), (turn - low) * block + block // 2)
+            found.append(start + max(index, found[-1] - start + 1 if found else 0))
+        return Located(tuple(found), int(labels[0]))
+
+
+def votes_of(laws: BlockLaws, *, monotone: bool) -> Integers:
+    """Log-likelihood ratios of new against old as integers; of sets such that no larger sum votes more for Q."""
+    nats: Floats = np.clip(laws.log_laws[0] - laws.log_laws[-1], -_LARGEST_VOTE, _LARGEST_VOTE)
+    votes: Integers = np.rint(nats / VOTE_UNIT).astype(np.int64)
+    return np.minimum.accumulate(votes) if monotone else votes
