@@ -309,9 +309,11 @@ def log(height: int) -> float:
 
 
 def estimate_costs(document: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
-    if document.get("location") is not None:  # rows taken out of counts, and put into others; and what is left for later
+    if (
+        document.get("location") is not None
+    ):  # rows taken out of counts, and put into others; and what is left for later
         sides = 2 if document["neighbours"] == "replace" else 1
-        counts = spent(notion, document.get("location")["noise"], rows(document))
+        counts = spent(notion, document["location"]["noise"], rows(document))
         second = tuple(float(part) for part in notion_from_json(document["second"]).exact)
         return [*[counts] * sides, (second[-1] ** 2,) if notion.name == "gdp" else second[-len(counts) :]]
     if document["neighbours"] == "replace":
