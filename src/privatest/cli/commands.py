@@ -858,7 +858,7 @@ def _after(batches: Iterator[list[bytes]], skipped: int) -> Iterator[list[bytes]
 
 def _alarms(watcher: Any, batches: Iterator[followed.ReadLines], go_on: bool) -> Iterator[Any]:
     """Each alarm or verdict, first the one that the state file holds; without ``go_on`` the first one only."""
-    alarm = watcher.raised
+    alarm = watcher.result
     while True:
         if alarm is not None:
             yield alarm  # printed before it is reset: an alarm may be printed twice, never lost

@@ -28,7 +28,7 @@ from privatest.privacy import Noise
 from privatest.scores import Score
 
 if TYPE_CHECKING:
-    from privatest.streams.stream import SumBlocks
+    from privatest.streams.blocks import SumBlocks
 
 
 PARTS = 128
@@ -110,7 +110,7 @@ def vote_laws(score: Score, blocks: SumBlocks, parts: int = PARTS) -> VoteLaws:
     """What the votes of a block do under P and under Q, from the block's own table, whoever made it."""
     law = ScoreLaw(score.support, score.null_law, score.alternative_law, score.width)
     dense = BlockLaws.of(law, blocks.noise, blocks.block, (0, blocks.block), bin_width=1)
-    votes = blocks.votes(2 * dense.values)
+    votes = np.array(blocks.votes((2 * dense.values).tolist()), dtype=np.int64)
     q, p = dense.laws
     bins = np.clip((dense.values - blocks.first) // blocks.bin_width + 1, 0, len(blocks.table) - 1)
     inside = np.bincount(bins, weights=p, minlength=len(blocks.table)).astype(np.float64)

@@ -43,7 +43,7 @@ class _Followed:
     def feed(self, lines: Iterable[bytes | str]) -> None:
         """Hand on records; none after an alarm."""
         with self.lock:
-            if self.monitor.raised is None and not self.stop.is_set():
+            if self.monitor.result is None and not self.stop.is_set():
                 alarm = self.monitor.update_many(pt.data.read_lines(lines))
                 if alarm is not None:
                     self.alarms.append(alarm.to_dict())
@@ -61,7 +61,7 @@ class _Followed:
                     "stopped": self.stop.is_set(),
                     "problem": self.problem,
                     "seen": self.monitor.seen,
-                    "drift_detected": self.monitor.raised is not None,
+                    "drift_detected": self.monitor.result is not None,
                     "alarms": list(self.alarms),
                     "trace": trace[-SHOWN:],
                     # of a monitor: what its alarm looks at, computed from the trace
@@ -93,7 +93,7 @@ class _Followed:
             self.stop.set()
 
     def _ended(self, seconds: float = 0) -> bool:
-        return self.stop.wait(seconds) or self.monitor.raised is not None
+        return self.stop.wait(seconds) or self.monitor.result is not None
 
 
 _here: list[_Followed] = []
