@@ -25,7 +25,7 @@ def results() -> dict[str, Any]:
         "plan": plan,
         "change": plan.run([HOSTILE] * 100 + ["b"] * 100),
         "monitor": pt.Monitor(NULL, ALTERNATIVE, epsilon=1),
-        "alarm": pt.results.Alarm(10, 3, 20),
+        "alarm": pt.results.Alarm(10, 3, 20, epsilon=1),
         "plan of a test": pt.plan(NULL, ALTERNATIVE, epsilon=1),
         "no change": pt.results.ChangePoint(None, 3, 0.1, False, epsilon=1.0, method="blocks", n=50, false_alarm=0.05),
         "split": pt.decompose(NULL, ALTERNATIVE, epsilon=0.2),

@@ -19,8 +19,8 @@ from privatest.laws.block_laws import ScoreLaw
 from privatest.privacy import Tulap
 from privatest.scores import Score
 from privatest.scores.score_law import every_score, member_law
+from privatest.streams.blocks import SumBlocks
 from privatest.streams.evalues import PARTS, block_votes, mean_bound, vote_laws
-from privatest.streams.stream import SumBlocks
 from tests.sequential.plans import small_blocks
 
 COIN = ScoreLaw(np.array([0, 2]), np.array([0.3, 0.7]), np.array([0.7, 0.3]), 2)  # P scores high

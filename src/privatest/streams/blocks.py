@@ -1,8 +1,8 @@
 """What the blocks of a stream release, and the block that is being filled.
 
 Every record of a stream lies in one block, and a block releases one private number when it is full: its noisy total
-(:class:`SumBlocks`) or the bit of a private test (:class:`BitBlocks`). All releases together are then as private as
-one. Each release is turned into an integer vote, a function of the release alone.
+(:class:`SumBlocks`) or the bit of a private test (``BitBlocks`` of monitors). All releases together are then as private
+as one. Each release is turned into an integer vote, a function of the release alone.
 
 Noise is drawn when a block is released and at no other time. The records of the unfinished block (:class:`OpenBlock`)
 are raw: they are in no file, and the object that holds them cannot be copied. So no two continuations of one stream
@@ -20,7 +20,6 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from privatest.changepoint.block_tests import Voter
 from privatest.documents import fields_to_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.records import NO_ENDS, Records, scores_of_each
@@ -227,51 +226,6 @@ class SumBlocks(Blocks):
 
     def question(self) -> dict[str, Any]:
         return fields_to_json(self)
-
-
-@dataclass(frozen=True, eq=False)
-class BitBlocks(Blocks):
-    """Blocks that release the bit of a private test: +1 for "as before", -1 for "new".
-
-    Attributes:
-        voter: the test.
-        old, new: the votes of the two bits.
-    """
-
-    voter: Voter
-    old: int
-    new: int
-    kind: ClassVar[str] = "bits"
-
-    @property
-    def block(self) -> int:  # type: ignore[override]
-        return int(self.voter.test.n)
-
-    @property
-    def cells(self) -> Cells:
-        return self.voter.cells
-
-    def meets(self, notion: Notion) -> bool:
-        return self.voter.notion.implies(notion)
-
-    def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
-        return self.voter.values(records, ends)
-
-    def kept(self, values: Integers) -> Integers:
-        return values
-
-    def release(self, blocks: Sequence[Integers], source: RandomSource) -> list[int]:
-        return [self.voter.vote(values, source) for values in blocks]
-
-    def votes(self, released: Sequence[int]) -> list[int]:
-        return [self.old if bit > 0 else self.new for bit in released]
-
-    def trace(self, released: int) -> float:
-        """The bit."""
-        return float(released)
-
-    def question(self) -> dict[str, Any]:
-        return {"kind": self.kind, "test": self.voter.question(), "old": self.old, "new": self.new}
 
 
 class Remembered(dict[Any, int]):

@@ -1,37 +1,289 @@
-"""Has it changed yet? A stream watched as it comes, at the price of one epsilon for all of it."""
+"""Has it changed yet? A stream watched as it comes, at the price of one epsilon for all of it.
+
+From P and Q (or P and a distance, or a test of blocks) to the plan whose block, votes and threshold have the smallest
+computed delay; and the monitor itself.
+"""
 
 from __future__ import annotations
 
+import math
 import os
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privatest import numbers
-from privatest.changepoint.block_tests import check_errors, names_of, voter_of, whole_of
-from privatest.changepoint.detector_search import paper_of
+from privatest.changepoint.block_sums import SumsModel, law_of
+from privatest.changepoint.block_tests import Voter, check_errors, names_of, voter_of, whole_of
+from privatest.changepoint.cusum import MOST_BLOCKS, Chart, Mixed
+from privatest.changepoint.detector_search import BlockTuner, Clamp, fit_of_blocks, paper_of, paper_test
 from privatest.charge import fingerprint
-from privatest.errors import InvalidInput
+from privatest.decision import PrivateTest
+from privatest.errors import Infeasible, InvalidInput
 from privatest.facts import Fact
-from privatest.hypotheses.parse import as_hypothesis, pair_or_question
-from privatest.numbers import Number
-from privatest.privacy import make_notion
-from privatest.privacy.notions import per_row
-from privatest.streams.monitor_plan import (
-    METHODS,
-    Alarm,
-    Cusum,
-    MonitorPlan,
-    MonitorTargets,
-    pair_plan,
-    unknown_plan,
-    voted_plan,
-)
+from privatest.hypotheses import Pair
+from privatest.hypotheses.parse import Hypotheses, as_hypothesis, pair_or_question
+from privatest.laws.block_laws import BlockLaws
+from privatest.numbers import Floats, Integers, Number
+from privatest.privacy import Notion, as_notion, canonical_noise, make_notion
+from privatest.privacy.notions import budget_word, notion_words, per_row
+from privatest.streams.blocks import SumBlocks
+from privatest.streams.monitor_plan import Alarm, BitBlocks, Cusum, Intervals, MonitorPlan
+from privatest.streams.paper_intervals import LONGEST_INTERVAL, Majority, recommended_interval
 from privatest.streams.stream import Stream
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+METHODS = ("cusum", "paper")
+# False alarms are this many times as far apart as records are needed to tell P from Q, unless another rate is given.
+DEFAULT_RARITY = 1_000
+# Blocks to try, in units of the block that tells P from Q by three deviations.
+_FACTORS = (0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 1.0)
+_FIRST_FACTOR = 0.35
+# Votes are log-likelihood ratios in sixteenths of a nat, finer where blocks say little.
+_UNIT, _FINEST_UNIT, _UNITS_PER_DEVIATION = 1 / 16, 1 / 128, 8
+_LARGEST_VOTE = 40.0
+# Error rates of the goodness-of-fit tests to try.
+_ERRORS = (1 / 3, 1 / 6, 0.05)
+_OFFSETS = 17
+
+
+@dataclass(frozen=True)
+class MonitorTargets:
+    """What a monitor is to reach.
+
+    Attributes:
+        beta: probability with which an alarm's index may be further off than its accuracy.
+        records: records between false alarms; None: by :data:`DEFAULT_RARITY`.
+        interval: blocks in an interval of the paper's method; None: as computed.
+        block: records in a block of the paper's method; None: as computed.
+    """
+
+    beta: float
+    records: float | None
+    interval: int | None
+    block: int | None = None
+
+    def between(self, enough: float) -> float:
+        """Records between false alarms, where ``enough`` records tell P from Q."""
+        if self.records is not None:
+            return self.records
+        return float(f"{DEFAULT_RARITY * max(enough, 1.0):.1e}")
+
+
+def pair_plan(
+    hypotheses: Pair | Hypotheses, privacy: Notion | Number, method: str, targets: MonitorTargets
+) -> MonitorPlan:
+    """The monitor of a method for a known alternative, or for sets of distributions; a number is an epsilon.
+
+    Guarantees, of sets: the scores' laws are the worst of the sets and votes never rise with a block's sum, so that the
+    time between false alarms is at least the stated one, and the delay at most, whatever the members are.
+    """
+    notion = as_notion(privacy)
+    tuner = BlockTuner.of(hypotheses, notion)
+    names = hypotheses.null.describe(), hypotheses.alternative.describe()
+    records = targets.between(tuner.natural_block(tuner.clamps[0]))
+    if method == "paper":
+        test = paper_test(tuner, targets.block)
+        return _by_majority(_bit_blocks(test), test.alpha, test.beta, targets, records, names, notion)
+    clamp, block = _best(tuner, records)
+    score = tuner.score(clamp)
+    model = SumsModel(law_of(score), canonical_noise(notion, score.width), block)
+    laws = model.laws
+    votes = _votes(laws)
+    if tuner.question is not None:
+        votes = np.minimum.accumulate(votes)
+    chart = _calibrated(votes, laws.laws[-1], laws.laws[0], records, block, notion)
+    mixed = [Mixed(old, law) for old, law in zip(laws.olds[:-1], laws.laws[:-1], strict=True)]
+    blocks = SumBlocks(score, model.noise, block, laws.first, laws.bin_width, votes)
+    return _by_chart(blocks, chart, mixed, targets, names, notion)
+
+
+def unknown_plan(
+    null: Any, distance: float, privacy: Notion | Number, method: str, targets: MonitorTargets
+) -> MonitorPlan:
+    """The monitor of a method for an unknown alternative, at least ``distance`` away in total variation.
+
+    Guarantees: the errors of new blocks are at most the test's, whatever the new law is; delay and accuracy are
+    computed at the largest errors, at which they are worst.
+    """
+    notion, errors = as_notion(privacy), _ERRORS if method == "cusum" else _ERRORS[:1]
+    voters = [voter_of(fit_of_blocks(null, distance, notion, error)) for error in errors]
+    return voted_plan(voters, notion, method, targets, voters[0].names)
+
+
+def voted_plan(
+    voters: Sequence[Voter], notion: Notion, method: str, targets: MonitorTargets, names: tuple[str, str]
+) -> MonitorPlan:
+    """The monitor of a method from the bits of tests on blocks: of several, with the one of the smallest delay.
+
+    Guarantees: false alarms, delay and accuracy are computed at the tests' stated errors; where these are bounds, they
+    are worst there.
+    """
+    records = targets.between(voters[0].test.n)
+    if method == "paper":
+        voter, test = voters[0], voters[0].test
+        return _by_majority(BitBlocks(voter, -1, 1), test.alpha, test.beta, targets, records, names, notion)
+    charts = []
+    for voter in voters:
+        alpha, beta = voter.test.alpha, voter.test.beta
+        old, new = np.array([alpha, 1 - alpha]), np.array([1 - beta, beta])
+        charts.append(_calibrated(_bit_votes(alpha, beta), old, new, records, voter.test.n, notion))
+    voter, chart = min(zip(voters, charts, strict=True), key=lambda one: _delay(one[1], one[0].test.n))
+    n = voter.test.n
+    offsets = np.unique(np.linspace(0, n - 1, min(n, _OFFSETS)).astype(np.int64)).tolist()
+    mixed = [Mixed(old, law) for old in offsets for law in np.eye(2)]
+    return _by_chart(BitBlocks(voter, int(chart.votes[1]), int(chart.votes[0])), chart, mixed, targets, names, notion)
+
+
+def _by_chart(
+    blocks: SumBlocks | BitBlocks,
+    chart: Chart,
+    mixed: Iterable[Mixed],
+    targets: MonitorTargets,
+    names: tuple[str, str],
+    notion: Notion,
+) -> MonitorPlan:
+    block, beta = blocks.block, targets.beta
+    accuracy = chart.accuracy(beta, block, list(mixed))
+    if accuracy is None:
+        raise Infeasible(
+            f"No distance is exceeded with probability at most beta={beta:g} at {notion_words(notion)} by the "
+            f"index of the alarm. Use a larger {budget_word(notion)} or beta."
+        )
+    between = block * chart.blocks_between_false_alarms
+    late = block - 1 + block * chart.blocks_within(beta)
+    return MonitorPlan(
+        blocks=blocks,
+        rule=Cusum(chart.threshold),
+        beta=beta,
+        accuracy=accuracy,
+        mean_time_between_false_alarms=between,
+        expected_delay=_delay(chart, block),
+        delay_bound=late,
+        null=names[0],
+        alternative=names[1],
+        notion=notion,
+    )
+
+
+def _delay(chart: Chart, block: int) -> float:
+    """Records after k*: the rest of its block, then whole blocks from W = 0."""
+    return block - 1 + block * chart.blocks_to_alarm
+
+
+def _by_majority(
+    blocks: SumBlocks | BitBlocks,
+    alpha: float,
+    beta: float,
+    targets: MonitorTargets,
+    records: float,
+    names: tuple[str, str],
+    notion: Notion,
+) -> MonitorPlan:
+    block = blocks.block
+    recommended = recommended_interval(block, alpha, beta, targets.beta, records)
+    interval = targets.interval or recommended
+    if interval is None:
+        raise Infeasible(
+            f"mean_time_between_false_alarms={records:g} would take intervals of more than {LONGEST_INTERVAL} blocks. "
+            "Ask for less, use method='cusum', or give an interval: what it promises is computed."
+        )
+    rule = Majority(interval, block, alpha, beta)
+    between = min(rule.time_between_false_alarms, 1e300)
+    return MonitorPlan(
+        blocks=blocks,
+        rule=Intervals(interval),
+        beta=targets.beta,
+        accuracy=rule.accuracy_within(targets.beta),
+        mean_time_between_false_alarms=between,
+        expected_delay=rule.expected_delay,
+        delay_bound=rule.delay_within(targets.beta),
+        recommended_interval=recommended,
+        null=names[0],
+        alternative=names[1],
+        notion=notion,
+    )
+
+
+def _best(tuner: BlockTuner, records: float) -> tuple[Clamp, int]:
+    """Clamp and block length of the smallest expected delay."""
+    tried: dict[tuple[Clamp, int], float] = {}
+
+    def delay(clamp: Clamp, factor: float) -> float:
+        block = max(round(factor * tuner.natural_block(clamp)), 1)
+        if (clamp, block) not in tried:
+            law = tuner.rough_law(clamp)
+            laws = BlockLaws.of(law, canonical_noise(tuner.notion, law.width), block, (0, block))
+            chart = _chart(_votes(laws), laws.laws[-1], laws.laws[0], records / block)
+            tried[clamp, block] = math.inf if chart is None else _delay(chart, block)
+        return tried[clamp, block]
+
+    clamps = list(dict.fromkeys((*tuner.clamps[:4], tuner.paper)))
+    clamp = min(clamps, key=lambda one: delay(one, _FIRST_FACTOR))
+    _descend(lambda i: delay(clamp, _FACTORS[i]), _FACTORS.index(_FIRST_FACTOR))
+    best: tuple[Clamp, int] = min(tried, key=lambda key: tried[key])
+    return best
+
+
+def _descend(value: Callable[[int], float], start: int) -> None:
+    """Walk from ``start`` in both directions for as long as the value falls."""
+    for step in (-1, 1):
+        place = start
+        while 0 <= place + step < len(_FACTORS) and value(place + step) < value(place):
+            place += step
+
+
+def _chart(votes: Integers, old: Floats, new: Floats, blocks: float) -> Chart | None:
+    """The chart with the smallest threshold; None where old blocks do not vote down, or no threshold will do."""
+    if float(votes @ old) >= 0 or float(votes @ new) <= 0:
+        return None
+    return Chart.calibrated(votes, old, new, blocks)
+
+
+def _calibrated(votes: Integers, old: Floats, new: Floats, records: float, block: int, notion: Notion) -> Chart:
+    chart = _chart(votes, old, new, records / block)
+    if chart is not None:
+        return chart
+    if records / block > MOST_BLOCKS:
+        raise Infeasible(
+            f"mean_time_between_false_alarms={records:g} is more than {MOST_BLOCKS:g} blocks of {block} records, "
+            f"which is beyond what can be computed. Ask for at most {float(MOST_BLOCKS) * block:g}."
+        )
+    raise Infeasible(
+        f"mean_time_between_false_alarms={records:g} is not reachable at {notion_words(notion)}: the blocks tell too "
+        f"little. Use a larger {budget_word(notion)}, or ask for less."
+    )
+
+
+def _votes(laws: BlockLaws) -> Integers:
+    """Log-likelihood ratios of new against old, as integers; the last of ``laws`` is old, the first new."""
+    nats = np.clip(laws.log_laws[0] - laws.log_laws[-1], -_LARGEST_VOTE, _LARGEST_VOTE)
+    mean = float(laws.laws[-1] @ nats)
+    deviation = math.sqrt(max(float(laws.laws[-1] @ (nats - mean) ** 2), 1e-12))
+    unit = min(_UNIT, max(deviation / _UNITS_PER_DEVIATION, _FINEST_UNIT))
+    votes: Integers = np.rint(nats / unit).astype(np.int64)
+    return votes
+
+
+def _bit_votes(alpha: float, beta: float) -> Integers:
+    """Votes of "new" and of "as before"."""
+    odds = [math.log((1 - beta) / max(alpha, 1e-17)), -math.log((1 - alpha) / max(beta, 1e-17))]
+    votes = np.rint(np.clip(odds, -_LARGEST_VOTE, _LARGEST_VOTE) / _UNIT).astype(np.int64)
+    factor = max(math.gcd(*(int(vote) for vote in votes)), 1)
+    reduced: Integers = votes // factor
+    return reduced
+
+
+def _bit_blocks(test: PrivateTest) -> SumBlocks:
+    """Blocks of a test of P against Q: two bins, below and above its cutoff."""
+    noise = test.noise
+    first = (test.cutoff - noise.offset).__floor__() + 1  # T > cutoff exactly when floor(T) >= first
+    return SumBlocks(test.score, noise, test.n, first, 1, np.array([1, -1], dtype=np.int64))
 
 
 class Monitor(Stream[MonitorPlan, Alarm]):
