@@ -29,7 +29,7 @@ import numpy as np
 from privatest.engines.units import Turns
 from privatest.errors import InvalidDocument
 from privatest.hypotheses import make_pair
-from privatest.privacy import Tulap
+from privatest.privacy import Pure, Tulap
 from privatest.scores import clamped_score
 from privatest.streams import Sequential, SequentialPlan
 from privatest.streams.block_schedule import voting_blocks
@@ -171,7 +171,7 @@ def inspect(watch: MonitorPlan | SequentialPlan, stream: np.ndarray, log: str, f
     if sorted(released) != list(range(len(released))) or watch.records(len(released)) != seen:
         found.problems.append("a block was never released, or one after the alarm was")
         return True
-    votes = watch.votes(np.array([released[i] for i in sorted(released)]), 0)
+    votes = watch.votes([released[i] for i in sorted(released)], 0)
     progress, hit = watch.rule.feed(watch.rule.begin, votes)  # type: ignore[arg-type]
     if hit is None or hit + 1 != len(released) or raised(watch, progress, seen) != said:
         found.problems.append(f"the alarm {said} is not what the releases call for")
@@ -194,7 +194,7 @@ def run(instants: int, seed: int, broken: bool = False, sequential: bool = False
     rng, found = np.random.default_rng(seed), Findings()
     made: list[Any] = list(sequential_designs() if sequential else designs())
     if persons:
-        made = [replace(watch, max_rows_per_unit=ROWS) for watch in made]
+        made = [replace(watch, max_rows_per_unit=ROWS, notion=Pure(watch.notion.loss * ROWS)) for watch in made]
     with tempfile.TemporaryDirectory() as folder:
         while found.kills < instants and not (broken and found.problems):
             watch = made[found.streams % len(made)]

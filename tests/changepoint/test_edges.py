@@ -21,7 +21,7 @@ from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
 from privatest.scores import clamped_score
 from privatest.scores.score import LARGEST_TOTAL
-from privatest.streams import state as state_file
+from privatest.streams import state_file
 from privatest.streams.blocks import SumBlocks
 from privatest.streams.monitor_plan import BitBlocks
 from privatest.streams.state_file import StateFile

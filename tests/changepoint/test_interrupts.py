@@ -18,8 +18,7 @@ import pytest
 import privatest as pt
 from privatest.errors import InvalidInput
 from privatest.streams import sequential as sequential_tests
-from privatest.streams import state as state_file
-from privatest.streams import stream
+from privatest.streams import state_file, stream
 
 PAIR = ("bernoulli(0.2)", "bernoulli(0.8)")
 RECORDS = [0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0] * 4

@@ -296,9 +296,9 @@ def test_what_the_alarm_looks_at_follows_from_what_was_released() -> None:
     level, walked = 0, []
     for part in np.split(coins(3, 400, 200), 60):
         watch.update_many(part)
-        votes = watch._plan.votes(np.array(watch._released, dtype=np.int64), 0)
+        votes = watch._plan.votes(list(watch._released), 0)
         level, walked = 0, []
-        for vote in votes.tolist():
+        for vote in votes:
             level = max(level + vote, 0)
             walked.append(level)
         assert list(watch.levels) == walked

@@ -57,6 +57,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "alarm": lambda: pt.results.Alarm(10, 3, 20, epsilon=1),
     "sequential": lambda: pt.Sequential(*COINS, epsilon=1, schedule=(8, 5)),
     "sequential plan": lambda: made("sequential").plan,
+    "monitor plan": lambda: made("monitor").plan,
     "verdict": lambda: pt.results.Verdict("null", 20, 0.1, epsilon=1),
     "plan": lambda: pt.plan(*COINS, epsilon=1),
     "best possible": lambda: pt.optimum(*COINS, epsilon=1, n=20),

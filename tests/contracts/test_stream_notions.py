@@ -68,7 +68,7 @@ def votes_of(blocks: SumBlocks, reach: int) -> Mechanism:
     @cache
     def law(total: int) -> Law:
         found: Law = {}
-        for vote, mass in zip(blocks.votes(doubled + 2 * total).tolist(), masses.tolist(), strict=True):
+        for vote, mass in zip(blocks.votes((doubled + 2 * total).tolist()), masses.tolist(), strict=True):
             if mass:
                 add(found, vote, mass)
         return found
@@ -259,7 +259,7 @@ def test_evalues_are_finite_and_have_mean_one_at_most(notion: Notion) -> None:
         for ones in range(n + 1):
             total = int(ones * low + (n - ones) * high)
             chance = math.comb(n, ones) * 0.3**ones * 0.7 ** (n - ones)
-            mean += chance * float(masses @ np.exp(blocks.votes(doubled + 2 * total) / PARTS))
+            mean += chance * float(masses @ np.exp(np.array(blocks.votes((doubled + 2 * total).tolist())) / PARTS))
         assert 0.9 < mean <= 1 + 1e-9
     assert made.alpha <= 0.05
     assert made.beta <= 0.05

@@ -70,7 +70,7 @@ def member_walk(plan: SequentialPlan, law: str) -> tuple[float, float]:
     for blocks in (plan.first, plan.later):
         n = blocks.block
         dense = BlockLaws.of(ScoreLaw(support, masses, masses, score.width), blocks.noise, n, (n,), bin_width=1)
-        found = blocks.votes(2 * dense.values)
+        found = np.array(blocks.votes((2 * dense.values).tolist()))
         votes.append(VoteLaw.of(found, dense.laws[0]))
         mean = max(mean, float(dense.laws[0] @ np.exp(found / PARTS)))
     walk = stopped(votes[0], votes[1], plan.rule)

@@ -6,7 +6,7 @@ import math
 import sys
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -258,7 +258,7 @@ class MonitorPlan(StreamPlan):
     recommended_interval: int | None = None
     null: str
     alternative: str
-    notion: Notion
+    notion: Notion = field(metadata={"key": "budget"})
     max_rows_per_unit: int | None = None
 
     def __post_init__(self) -> None:
