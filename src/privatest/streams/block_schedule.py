@@ -39,9 +39,9 @@ _COARSE, _ROUGH = 16, 1e-7
 _STARTS = ((0.55, 0.4), (0.75, 0.55), (0.4, 0.25))
 _CLAMPS = 3
 _MOST_TRIED = 60
-# Of so many, the best by coarser votes, the finest votes say which is best.
+# The number of schedules, the best by coarser votes, that are compared by the finest votes.
 _FINE = 4
-# From so many starts sizes are made better.
+# The number of starts from which sizes are improved.
 _DESCENTS = 2
 # What computed errors may be wrong by, as a share and at least: calibrated this much below what was targets. A block's
 # window leaves out 2e-11 of its law, and two ways to compute an error differ by 1e-13.

@@ -243,7 +243,7 @@ class Remembered(dict[Any, int]):
 
 
 class OpenBlock(OneProcess):
-    """The block that is being filled: the ``length`` records from ``start`` on, of which there are ``count``.
+    """The block that is being filled: ``length`` records from ``start`` on, ``count`` of which have arrived.
 
     Args:
         blocks: what all blocks release.

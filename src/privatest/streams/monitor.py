@@ -329,7 +329,7 @@ class Monitor(Stream[MonitorPlan, Alarm]):
             :func:`design_change`. With it "cusum" adds up the log-likelihood ratios of its bits. A function goes into
             no state file.
         interval: blocks in an interval, for "paper" (which is then the default), any number; None: the smallest
-            that meets the targets. What a given one promises is computed and printed, whatever was asked for:
+            that meets the targets. What a given one promises is computed and printed, whatever the targets are:
             ``mean_time_between_false_alarms``, ``false_alarm``, ``expected_delay``, ``accuracy``.
         mean_time_between_false_alarms: in records. None: a thousand times as many records as tell P from Q. Not a
             target where the interval is given.
@@ -465,9 +465,9 @@ class Monitor(Stream[MonitorPlan, Alarm]):
     def recommended_interval(self) -> int | None:
         """The smallest interval, in blocks, that meets the targets of the paper's method; None with "cusum".
 
-        The paper's condition n = Omega(SC log(k*/(n beta))) with its constants: false alarms are as rare as asked (one
-        before k* has probability at most k* / mean_time_between_false_alarms) and an interval of new records is missed
-        with probability at most beta/4. Then fewer than two intervals are seen after k*, with that probability.
+        The paper's condition n = Omega(SC log(k*/(n beta))) with its constants: a false alarm before k* has probability
+        at most k* / mean_time_between_false_alarms, and an interval of new records is missed with probability at most
+        beta/4. Then fewer than two intervals are seen after k*, with that probability.
         """
         return self._plan.recommended_interval
 

@@ -35,8 +35,8 @@ class Sequential(Stream[SequentialPlan, Verdict]):
 
     Guarantees: every record lies in one block, so all that is ever put out is together epsilon-differentially private,
     or meets the notion ``privacy`` (replace one record; the number of records is public). ``alpha`` and ``beta``, the
-    probabilities of the wrong verdict, are computed on the stopped walk and at most what was asked, of sets whatever
-    the members are. Under P (every member of it) the e-value ever reaches 1/a with probability a at most, so ``evalue``
+    probabilities of the wrong verdict, are computed on the stopped walk and at most the requested ones, for all members
+    of sets. Under P (every member of it) the e-value ever reaches 1/a with probability a at most, so ``evalue``
     and ``pvalue`` are valid whenever one looks, whatever rule one stops by. Nothing depends on how the stream is cut
     into batches. A block's noise is drawn when the block is released; a sequential test cannot be copied, pickled or
     used in a forked process. Threads may share one: they take turns.
@@ -51,7 +51,7 @@ class Sequential(Stream[SequentialPlan, Verdict]):
         epsilon: privacy loss of the whole stream; a float is read as its shortest decimal.
         privacy: in place of epsilon: another notion, such as ``pt.zcdp(0.5)`` or "approx(1, 1e-6)".
         alpha, beta: the errors that are allowed: "alternative" under P, "null" under Q.
-        most: decide after so many records in any case; the errors are kept all the same. None: no such stop.
+        most: decide after this number of records in any case; the errors are kept all the same. None: no such stop.
         aim: whose expected number of records is made small: "larger" (of both), "null" or "alternative".
         schedule: sizes of the first block and of the later ones; None: those with the smallest expected number.
         max_rows_per_unit: the most rows of one person that count in the whole stream, as for a :class:`Monitor`; every

@@ -38,7 +38,7 @@ MOST_BLOCKS = 20_000
 """A walk that long is not followed: its blocks say next to nothing."""
 NEGLIGIBLE = 1e-13
 """Where so little is left between the boundaries it is counted as an error of both kinds."""
-# Up to so many products a convolution is quicker without transforms.
+# Up to this number of products a convolution is quicker without transforms.
 _SHORT = 1 << 20
 
 
@@ -329,7 +329,7 @@ class SequentialPlan(StreamPlan):
 
     @cached_property
     def laws(self) -> tuple[VoteLaws, VoteLaws]:
-        """Of the votes of the first block and of a later one."""
+        """The laws of the votes of the first block and of a later one."""
         first = vote_laws(self.first.score, self.first)
         return first, first if self.later is self.first else vote_laws(self.later.score, self.later)
 

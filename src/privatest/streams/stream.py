@@ -43,7 +43,7 @@ NO_UNIT: Any = object()
 TRACE = 256
 """The number of newest releases that are kept."""
 _PORTION = 1 << 17
-# Single records wait until their block is full, at most so many; so many wait for full blocks that bring no result.
+# The most single records that wait for their block, and the most that wait in full blocks that bring no result.
 _MOST_PENDING, _MOST_FULL = 4096, 96
 
 
@@ -90,7 +90,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
 
         Args:
             laws: P and, where it is known, Q.
-            settings: plain JSON values, by which states and requests are told apart, besides all that is named here.
+            settings: plain JSON values, by which states and requests are distinguished, besides all that is named here.
             make_plan: makes the plan; not called where the state holds it.
             notion: what the whole stream is to meet.
             rows: the most rows of one person that count.
