@@ -122,8 +122,8 @@ def bound(near_at: int = 4) -> None:
                 start = time.process_time()
                 design = pt.design_estimate(family, between=between, epsilon=epsilon, n=n)
                 values = np.linspace(*design.between, VALUES + 2)[1:-1]
-                bounds = design.width_bounds(values.tolist())
-                found = design.expected_widths(values.tolist()) / bounds
+                bounds = [design.width_bound(at) for at in values.tolist()]
+                found = np.array([design.expected_width(at) for at in values.tolist()]) / bounds
                 guessed = []
                 for i in range(VALUES // near_at // 2, VALUES, VALUES // near_at):
                     at = float(values[i])

@@ -11,7 +11,7 @@ from bench_core import Comparison, side_by_side
 import privatest as pt
 from privatest.decision import PrivateTest
 from privatest.hypotheses import parse as question
-from privatest.laws.total import NoisyTotal
+from privatest.laws.noisy_total import NoisyTotal
 
 EPSILON = 0.5
 SIMULATED = 200

@@ -109,6 +109,37 @@ def first_true(holds: Callable[[int], bool], low: int, high: int | None = None, 
     return high
 
 
+def first_true_near(holds: Callable[[int], bool], guess: int, *, most: int, within: float = 0.0) -> int:
+    """Return an integer near ``guess``, at least 1, at which ``holds`` is true and just below which it is false.
+
+    The search goes up or down from the guess, in steps of half a per cent of it that become longer, and then between
+    the last two integers that were tried. If ``holds`` is false up to ``most``, the result is one more than that.
+
+    Args:
+        holds: the condition, which is true from some integer on, at least roughly.
+        guess: where the search begins.
+        most: the last integer that is tried.
+        within: how much larger the result may be than the smallest such integer, relative to it.
+
+    >>> first_true_near(lambda n: n * n >= 200, 12, most=100), first_true_near(lambda n: False, 12, most=100)
+    (15, 101)
+    """
+    step = max(guess // 200, 1)
+    if holds(guess):
+        steps = first_true(lambda k: k * step >= guess or not holds(guess - k * step), 1)
+        low, high = max(guess - steps * step, 0), guess - (steps - 1) * step
+    else:
+        steps = first_true(lambda k: guess + k * step >= most or holds(guess + k * step), 1)
+        low, high = guess + (steps - 1) * step, min(guess + steps * step, most)
+        if high == most and not holds(high):
+            return most + 1
+    unit = max(math.floor(within * high), 1)
+    if high - low <= unit:
+        return high
+    steps = first_true(lambda k: holds(low + k * unit), 1, -(-(high - low) // unit))
+    return min(low + steps * unit, high)
+
+
 def root(
     positive: Callable[[float], bool], low: float, high: float, *, relative: float = 0.0, absolute: float = 0.0
 ) -> tuple[float, float]:

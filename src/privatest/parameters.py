@@ -39,8 +39,6 @@ COMMON = {
     "coverage.at": "the true value.",
     "expected_width.at": "the true value.",
     "width_bound.at": "the true value.",
-    "expected_widths.at": "the true values.",
-    "width_bounds.at": "the true values.",
     "quantile_n.share": "of the runs, in (0, 1): 0.9 asks for the number of records that nine of ten do with.",
 }
 """Words for parameters that mean the same everywhere, or in every method of one name."""

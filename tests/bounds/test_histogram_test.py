@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privatest.bounds.optimum import DENOMINATOR, HistogramTest, dual_test, optimum
+from privatest.bounds.optimum import DENOMINATOR, HistogramTest, optimum
 from privatest.errors import InvalidInput
 from privatest.numbers import exp_below
-from privatest.theory.wasserstein import wasserstein
 
 LABELS = {"a": 0.2, "b": 0.3, "c": 0.5}, {"a": 0.5, "b": 0.3, "c": 0.2}
 
@@ -121,17 +120,3 @@ def test_records_are_counted_whatever_holds_them(test: HistogramTest) -> None:
     decides_like(test, pd.DataFrame({"x": list("aaabc"), "y": 1}), (3, 1, 1), column="x")
     # Odd records count as the class whose ratio is nearest to 0, here b.
     decides_like(test, ["a", None, float("nan"), "nobody", [1]], (1, 4, 0))
-
-
-@pytest.mark.parametrize(("epsilon", "n"), [(0.1, 4), (1, 5), (3, 3)])
-def test_the_mechanism_of_the_dual_function(epsilon: float, n: int) -> None:
-    """Private by exhaustion, with advantage exactly W/4."""
-    for null, alternative in (([0.2, 0.3, 0.5], [0.5, 0.3, 0.2]), ([1.0, 0.0], [0.7, 0.3])):
-        distance = wasserstein(null, alternative, epsilon=epsilon, n=n)
-        test = dual_test(distance)
-        assert test.advantage == pytest.approx(distance.value / 4, abs=1e-13)
-        ratio = exhaustive_ratio(by_labels(test), len(test.members), n)
-        assert below_exp(ratio, test.privacy.loss)
-        assert ratio <= 1 + test.privacy.loss  # the argument of the paper
-        counts = test.histograms.table[0].tolist()
-        assert test.probability(counts) == distance.probabilities()[0]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from privatest.bounds import advantage_bound, lower_bound
-from privatest.bounds.domination import Atoms, Shape, _cells, atoms_of, split_atoms
+from privatest.bounds.dominating_pair import Atoms, Shape, _cells, atoms_of, split_atoms
 from privatest.bounds.lower_bound import CAREFUL, QUICK, Certificate, Effort
 from privatest.bounds.optimum import Program, optimum_sample_size
 from privatest.bounds.two_point import TwoPoint

@@ -58,7 +58,7 @@ def test_what_comes_back(method: str, assume_change: bool) -> None:
     assert document["private"] is False
     known = (
         "indices states spacing accuracy beta changed epsilon method n false_alarm power neighbours simulated block "
-        "sums order_values order_range receipt design privacy persons misfits odd_share odd_margin odd_epsilon"
+        "sums order_values order_range receipt design drawn privacy persons misfits odd_share odd_margin odd_epsilon"
     )
     assert {field.name for field in fields(point)} == set(known.split())
     assert "SIMULATED" in str(point)

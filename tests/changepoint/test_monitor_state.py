@@ -238,15 +238,6 @@ def test_a_successor_that_was_written_but_not_named_is_the_state(tmp_path: Path)
         assert pt.Monitor.load(path).seen == 12 * WATCH.block
 
 
-def test_a_monitor_that_moved_leaves_no_second_life(tmp_path: Path) -> None:
-    monitor = Monitor.of(WATCH)
-    monitor.save(tmp_path / "a.json")
-    monitor.save(tmp_path / "b.json")
-    with pytest.raises(InvalidDocument, match="saved to another file"):
-        pt.Monitor.load(tmp_path / "a.json")
-    assert pt.Monitor.load(tmp_path / "b.json").seen == 0
-
-
 # one of a kind --------------------------------------------------------------------------------------------------------
 
 
@@ -507,23 +498,6 @@ def test_a_charged_monitor_goes_on_from_its_state_only(ledger: pt.Ledger, tmp_pa
     assert not path.exists()
 
 
-def test_killed_between_charge_and_record_it_begins_once(
-    ledger: pt.Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "state.json"
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(ledger), "_record", killed)
-        with pytest.raises(KeyboardInterrupt):
-            begin(ledger, "a", state=path)
-    assert ledger.spent("clicks") == 1
-    begin(ledger, "a", state=path).update_many(QUIET)
-    assert ledger.spent("clicks") == 1
-
-
 def rows_of(ledger: pt.Ledger) -> list[int]:
     return [
         entry.release["position"] for entry in ledger.history("clicks") if entry.kind == "advance" and entry.release
@@ -631,20 +605,6 @@ def test_a_state_goes_on_with_its_own_ledger_only(ledger: pt.Ledger, tmp_path: P
         pt.Monitor.load(tmp_path / "free.json", ledger=ledger)
 
 
-def test_a_state_that_went_on_with_another_ledger_is_refused_before_the_charge(
-    ledger: pt.Ledger, tmp_path: Path
-) -> None:
-    """By Monitor(..., state=) as by Monitor.load; a monitor that was killed while it began may still begin."""
-    path = tmp_path / "state.json"
-    begin(ledger, "a", state=path).update_many(QUIET)
-    other = pt.Ledger(tmp_path / "other.db")
-    other.grant("clicks", epsilon=5)
-    with pytest.raises(InvalidInput, match="the ledger that was charged"):
-        begin(other, "a", state=path)
-    assert other.spent("clicks") == 0
-    assert begin(ledger, "a", state=path).seen == len(QUIET) // WATCH.block * WATCH.block
-
-
 @pytest.mark.parametrize("batch", [None, 3])
 def test_threads_take_turns(batch: int | None) -> None:
     """Every record is released once: two threads at one block would both release it, with noise of their own."""
@@ -671,15 +631,6 @@ def test_threads_take_turns(batch: int | None) -> None:
         sys.setswitchinterval(before)
     assert not failed
     assert monitor.seen == threads * each * (batch or 1)
-
-
-def test_another_monitor_under_the_same_request_is_named(ledger: pt.Ledger) -> None:
-    """By the settings in which the two differ, not by the names of their designs."""
-    begin(ledger, "a")
-    with pytest.raises(RequestConflict, match=r"another design: alternative 'bernoulli\(0\.8\)' then, 'bernoulli"):
-        pt.Monitor("bernoulli(0.2)", "bernoulli(0.9)", ledger=ledger, dataset="clicks", request="a", **ASKED)
-    with pytest.raises(RequestConflict, match=r"another design: method 'cusum' then, 'paper' now"):
-        begin(ledger, "a", method="paper")
 
 
 def test_full_blocks_that_wait_are_released_by_one_process_once() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -102,31 +101,6 @@ def test_among_ties_a_person_changes_k_scores_of_their_places(n: int, source: Ca
             changed = {who[i] for i in range(n) if one[i] != other[i]}
             if len(changed) == 1:
                 assert (seen - also).total() <= k
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_databases_count_the_same_rows(seed: int) -> None:
-    rng, n = np.random.default_rng(seed), 200
-    when = rng.integers(0, 60, n) if seed % 2 else rng.permutation(n)
-    frame = pd.DataFrame(
-        {"x": rng.normal(size=n), "who": pd.array(rng.integers(0, 50, n), dtype="Int64"), "when": when}
-    )
-    frame.loc[rng.integers(0, n, 9), "who"] = pd.NA
-    frame.loc[rng.integers(0, n, 9), "x"] = None
-    score = clamped_score(make_pair("normal(0, 1)", "normal(1, 1)"), (-1, 1), 7)
-    for k in (1, 2):
-        one, other = (
-            engines.open_for(NEED[k], source, column="x", unit="who", order="when")
-            for source in (frame, in_database(frame))
-        )
-        assert one.promise == other.promise == engines.Promise(k, "tied")
-        assert np.array_equal(one.series(score), other.series(score))
-        assert (
-            (one.count(), one.total(score)) == (other.count(), other.total(score)) == (n, int(one.series(score).sum()))
-        )
-        assert one.histogram(score.cells) == other.histogram(score.cells)
-        if seed % 2 == 0:
-            assert one.block_totals(score, 7) == other.block_totals(score, 7)
 
 
 def releases_log_ratio(each: Fraction, block: int, k: int, n: int, cut: Callable[..., Row] = reached) -> float:
@@ -391,14 +365,6 @@ class TestStates:
         assert not any(word in shown for word in ("anna", "turns", *digests))
         assert all((quick / name).stat().st_mode & 0o077 == 0 for name in ("state", "state.units"))
 
-    def test_another_state_has_another_secret(self, quick: Path) -> None:
-        for name in ("one", "two"):
-            made = self.fresh(quick / name)
-            made.update([0] * made.block, unit=["anna"] * made.block)
-        one, two = ((quick / f"{name}.units").read_bytes() for name in ("one", "two"))
-        assert len(one) == len(two) == 16  # the first row of anna's counted
-        assert one != two
-
     def test_a_saved_one_knows_those_of_before_and_moves(self, quick: Path) -> None:
         made = Monitor.of(loud(2, 1))
         made.update([0, 0, 0], unit=["a", "b", "c"])  # c's block is not full
@@ -428,21 +394,6 @@ class TestStates:
                 load()
         roll.write_bytes(kept + b"of a block that was never shown")
         assert Monitor.load(quick / "state").seen > 0
-
-    def test_a_disk_that_is_full_takes_no_turns(self, quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        made = Monitor.of(loud(2, 1))
-        made.save(quick / "state")
-        made.update(0, unit="a")
-        with monkeypatch.context() as full:
-            full.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-            for call in (lambda: made.update(0, unit="b"), lambda: made.update([0, 0], unit=["b", "c"])):
-                with pytest.raises(InvalidInput, match="cannot be written: No space left"):
-                    call()
-            with pytest.raises(InvalidInput, match="cannot be written"):
-                made.save(quick / "elsewhere")
-        assert made.seen == 1
-        made.update([0, 0, 0], unit=["b", "c", "a"])
-        assert [value // 2 for value in Monitor.load(quick / "state")._released] == [2, 1]
 
     def test_a_ledger_and_a_sequential_test_keep_persons_too(self, quick: Path) -> None:
         with pt.Ledger(quick / "book.db") as ledger:

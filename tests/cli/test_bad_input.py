@@ -149,7 +149,7 @@ SAID = {
         ("estimate", "-", *RATE, "--between", "a", "b"),
         "--between a b must be two numbers, such as -3 3.",
     ),
-    "one group": (("groups", "-", "--epsilon", "1"), "The data of one group only were given."),
+    "one group": (("groups", "-", "--epsilon", "1"), "Only one group's data were given."),
     "a lift beyond 1": (
         ("groups", "--epsilon", "1", "--rate", "0.9", "--lift", "0.3"),
         "--rate 0.9 and --lift 0.3: rate + lift is 1.2, and must lie between 0 and 1.",
@@ -160,7 +160,7 @@ SAID = {
     ),
     "something else in the way": (
         ("plan", *PAIR, "--report", "heading.csv"),
-        "is there already, and nothing that --report writes.",
+        "exists and was not written by --report.",
     ),
     "another file as a ledger": (
         ("ledger", "show", "--ledger", "heading.csv"),

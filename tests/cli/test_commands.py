@@ -20,7 +20,7 @@ import pytest
 
 from docs import make_cli
 from privatest.cli.commands import COMMANDS, command
-from privatest.questions import KEYS
+from privatest.options import KEYS
 from tests.cli.conftest import ENVIRONMENT, PROGRAM, Run
 
 PAIR = ("--null", "bernoulli(0.2)", "--alternative", "bernoulli(0.8)", "--epsilon", "2")

@@ -77,7 +77,7 @@ def test_a_saved_design_runs(run: Run, tmp_path: Path) -> None:
     found = run("test", "-", "--design", where, "--json", stdin=b"1\n0\n" * 25)
     assert found.document["n"] == 50
     assert run("test", "-", "--design", where, "--epsilon", "2", stdin=b"1\n0\n" * 25).refused
-    assert "leave out --max-rows-per-unit" in run("test", "-", "--design", where, "--max-rows-per-unit", "2").err
+    assert "Leave out --max-rows-per-unit" in run("test", "-", "--design", where, "--max-rows-per-unit", "2").err
     assert run("test", "-", "--design", where, stdin=b"1\n0\n" * 24).refused
 
 

@@ -31,7 +31,8 @@ N, BLOCK = 60, 7
 
 
 def table(rows: int) -> pa.Table:
-    numbers = np.arange(rows)
+    """Records, persons and days that differ from the first row on if the number of rows does."""
+    numbers = np.arange(rows) + rows
     return pa.table({"x": (numbers % 3 == 0).astype(np.float64), "who": numbers, "day": numbers})
 
 

@@ -393,6 +393,32 @@ def test_a_field_that_nobody_reads_is_refused(name: str) -> None:
             type(original).from_dict(document)
 
 
+def noises(document: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Every place of a noise in a document, as the object that has it and the field's name."""
+    for part in objects(document):
+        for name, inner in part.items():
+            if isinstance(inner, dict) and {"mu", "points", "scale", "epsilon"} & inner.keys() and "kind" in inner:
+                yield part, name
+
+
+@pytest.mark.parametrize("name", [name for name in MADE if name not in WITHOUT_ROWS])
+def test_noise_that_hides_one_row_hides_no_person_of_two(name: str) -> None:
+    """Where a document names a noise at all: in each of its places the one that a design for one row has there."""
+    single, double = (MADE[name](privacy="pure(1)", max_rows_per_unit=rows) for rows in (1, 2))
+    text, other = json.dumps(double.to_dict()), json.loads(json.dumps(single.to_dict()))
+    for place, (part, field) in enumerate(noises(other)):
+        document = json.loads(text)
+        found = list(noises(document))[place]
+        if found[0][found[1]] == part[field]:
+            continue  # it hides two rows as well: the scores are finer, or it is made for a budget of its own
+        found[0][found[1]] = part[field]
+        try:
+            one = type(double).from_dict(document)
+        except InvalidInput:
+            continue
+        assert excess(one.privacy, parts_of(one, document, one.privacy)) <= 1e-6
+
+
 @pytest.mark.parametrize("field", ["cutoff", "score.step", "score.origin", "coin.cutoff", "shift"])
 def test_numbers_beyond_all_doubles_are_refused_before_there_are_data(field: str) -> None:
     """A release could not be written with them: it would be charged, and never be there."""

@@ -19,8 +19,9 @@ import pytest
 from privatest.engines import open_source
 from privatest.errors import InvalidInput
 from privatest.estimates.estimate import EstimateDesign, design_estimate
-from privatest.estimates.groups import GroupsDesign, _success_score, design_groups
+from privatest.estimates.groups import GroupsDesign, design_groups
 from privatest.estimates.location import STARTS, Location
+from privatest.estimates.tuned_score import success_score
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.privacy import Pure, Tulap, canonical_noise
 from privatest.privacy.canonical import counts_guarantee, counts_noise
@@ -37,10 +38,18 @@ RATE = OneParameter.of("bernoulli(?)", None)
 
 def small_rate(epsilon: Fraction, n: int, rows: int = 1, **words: Any) -> EstimateDesign:
     """A rate, on a lattice of two steps a record."""
-    score = _success_score(RATE, 2)
+    score = success_score(RATE, 2)
     noise = words.pop("noise", Tulap(epsilon, 2 * rows))
     return EstimateDesign(
-        "bernoulli(?)", (0.0, 1.0), 0.9, Pure(epsilon), n, score, noise, max_rows_per_unit=rows, **words
+        family="bernoulli(?)",
+        between=(0.0, 1.0),
+        confidence=0.9,
+        notion=Pure(epsilon),
+        n=n,
+        score=score,
+        noise=noise,
+        max_rows_per_unit=rows,
+        **words,
     )
 
 
@@ -118,7 +127,9 @@ def two_steps(first: Fraction, second: Fraction, rows: int = 1) -> EstimateDesig
     """Eight cells: one bin holds all of them, or two bins some, as the bins start. All rows are one person's."""
     location = Location(CELLS, counts_noise(Pure(first), Neighbourhood(rows=rows)))
     fields: dict[str, Any] = {"location": location, "second": Pure(second), "level": 0.95, "max_rows_per_unit": rows}
-    return EstimateDesign("normal(mean=?, sd=1)", (0.0, 8.0), 0.9, Pure(first + second), rows, **fields)
+    return EstimateDesign(
+        family="normal(mean=?, sd=1)", between=(0.0, 8.0), confidence=0.9, notion=Pure(first + second), n=rows, **fields
+    )
 
 
 class Start:
@@ -195,7 +206,7 @@ def test_the_second_step_has_noise_for_all_rows_of_a_person() -> None:
     rows, words = 2, {"between": (-40, 40), "epsilon": 4, "n": 600}
     made = design_estimate("normal(mean=?, sd=1)", max_rows_per_unit=rows, **words)  # type: ignore[arg-type]
     assert made.location is not None
-    there = made.there(0, 5)
+    there = made.second_step(0, 5)
     assert there.max_rows_per_unit == rows
     assert there.noise is not None
     assert there.score is not None
@@ -208,7 +219,7 @@ def test_the_second_step_has_noise_for_all_rows_of_a_person() -> None:
 
 def small_groups(epsilon: Fraction, n: tuple[int, int], **words: Any) -> GroupsDesign:
     made = design_groups(n=n, epsilon=epsilon)
-    return replace(made, score=_success_score(RATE, 1), noise=words.pop("noise", Tulap(epsilon, 1)), **words)
+    return replace(made, score=success_score(RATE, 1), noise=words.pop("noise", Tulap(epsilon, 1)), **words)
 
 
 def run_groups(design: GroupsDesign) -> Callable[[Records, Any], Hashable]:

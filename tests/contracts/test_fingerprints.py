@@ -227,3 +227,29 @@ class Own(stats.rv_continuous):
 def test_named(law: Any, named: bool) -> None:
     """Whether a description says all."""
     assert as_distribution(law).named is named
+
+
+NEAR: dict[str, Callable[[float], str]] = {
+    "null": lambda by: run_of(f"normal({by}, 1)", "normal(1, 1)"),
+    "a table": lambda by: fit_of([0.3 + by, 0.7 - by]),
+    "distance": lambda by: fit_of(FLAT, distance=0.3 + by),
+    "clamp": lambda by: run_of_test(clamp=(-1, 1 + by)),
+    "threshold": lambda by: run_of_test(threshold=by),
+    "range": lambda by: heard(
+        pt.design_estimate("normal(mean=?, sd=1)", between=(-3, 3 + by), epsilon=1, n=99).run, data=[]
+    ),
+    "confidence": lambda by: heard(
+        pt.design_estimate("bernoulli(?)", confidence=0.9 + by, epsilon=1, n=99).run, data=[]
+    ),
+    "beta": lambda by: change_of("bernoulli(0.2)", "bernoulli(0.8)", beta=0.1 + by),
+}
+
+
+def run_of_test(**settings: Any) -> str:
+    return heard(pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=40, **settings).run, data=[])
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_questions_that_hardly_differ_have_other_fingerprints(name: str) -> None:
+    """The release for one would answer the other: numbers count to nine digits, beyond which machines differ."""
+    assert len({NEAR[name](by) for by in (0.0, 1e-7, 1e-5)}) == 3

@@ -296,3 +296,30 @@ def test_every_engine_finds_the_same_pair(tmp_path: Any) -> None:
         assert found(source, column="x") == wanted
     by_unit = [found(source, column="x", unit="who") for source in (frame, tmp_path / "data.csv")]
     assert by_unit[0] == by_unit[1]
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+@pytest.mark.parametrize("epsilon", [0.2, 1])
+def test_intervals_of_noisy_counts_hold_as_often_as_they_say_and_hardly_more_often(
+    confidence: float, epsilon: float
+) -> None:
+    """Of the records that are present, in an estimate and in groups, and of the odd ones: by the law of the noise."""
+    words: dict[str, Any] = {"confidence": confidence, "missing": "count", "epsilon": epsilon}
+    estimate = pt.design_estimate("bernoulli(?)", n=9000, **words)
+    groups = pt.design_groups(n=(9000, 8000), **words)
+    widths = []
+    found = estimate.release([0 + estimate.noise.offset, 4000 + estimate.count_noise.offset])
+    widths.append((found.present_interval, estimate.count_noise, found.present))
+    pair = groups.run([0.0, None] * 4500, [1.0, None] * 4000, rng=np.random.default_rng(1))
+    widths += [
+        (ends, groups.count_noise, about) for ends, about in zip(pair.present_intervals, pair.present, strict=True)
+    ]
+    for (low, high), noise, about in widths:
+        away = (high - low) / 2
+        assert low + away == pytest.approx(float(about))
+        assert 1 - 2 * noise.sf(away) >= confidence > 1 - 2 * noise.sf(away - 1)
+    odd = pt.design("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=900).run(
+        [0.0, 1.0, None] * 300, odd_epsilon=epsilon, rng=np.random.default_rng(1)
+    )
+    away, noise = odd.odd_margin * 900, Tulap(Fraction(str(epsilon)), 1)
+    assert 1 - 2 * noise.sf(away + 1e-9) >= 0.95 > 1 - 2 * noise.sf(away - 1)

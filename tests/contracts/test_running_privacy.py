@@ -32,7 +32,6 @@ from privatest.engines.sources import open_source
 from privatest.engines.units import Turns
 from privatest.errors import InvalidDocument
 from privatest.fit import FitTest, design_fit
-from privatest.fit.candidates import FitStatistic
 from privatest.fit.excess_law import Excess
 from privatest.hypotheses import make_pair
 from privatest.privacy import Laplace, Pure, Tulap
@@ -225,7 +224,7 @@ def small_fit(null: list[float], epsilon: Fraction, n: int, method: str | None =
     simple = excess.simplified(test.n) or Excess(excess.knots, np.ones_like(excess.weights), excess.symbols)
     return replace(
         test,
-        candidate=FitStatistic(test.method, simple, test.candidate.grains),
+        excess=simple,
         noise=Tulap(epsilon, simple.width),
         cutoff=test.cutoff * simple.width / excess.width,
     )

@@ -22,7 +22,7 @@ import privatest as pt
 from privatest import engines
 from privatest.charge import ANYBODY
 from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered
-from privatest.ledger.account import Protection
+from privatest.ledger.budgets import Protection
 from privatest.ledger.hash_chain import EMPTY, HashChain
 from privatest.privacy import Pure
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -267,24 +266,6 @@ def test_evalues_are_finite_and_have_mean_one_at_most(notion: Notion) -> None:
 
 
 # Designs, documents, states, prices.
-
-
-def test_runs_say_what_they_meet_and_charge_it(tmp_path: Path) -> None:
-    data = [0, 0, 1, 0, 0] * 40 + [1, 1, 0, 1, 1] * 40
-    ledger = pt.Ledger(tmp_path / "ledger.db")
-    ledger.grant("d", privacy="zcdp(2)")
-    paying = {"ledger": ledger, "dataset": "d"}
-    found = pt.detect_change(data, P, Q, privacy="zcdp(0.5)", request="a", **paying)
-    assert (found.privacy, found.epsilon, found.private) == ("zcdp(0.5)", math.inf, True)
-    assert "meets zcdp(0.5)" in str(found)
-    assert "epsilon" not in str(found)
-    assert type(found).from_dict(found.to_dict()) == found
-    pt.detect_change(data, P, Q, privacy="zcdp(0.25)", request="b", **paying, changes="several")
-    pt.Monitor(P, Q, privacy="zcdp(0.5)", request="c", **paying)
-    Sequential(P, Q, privacy="zcdp(0.5)", request="d", schedule=(8, 4), **paying)
-    assert ledger.spent("d") == pt.zcdp(1.75)
-    with pytest.raises(pt.errors.BudgetExceeded):
-        pt.Monitor(P, Q, privacy="zcdp(0.5)", request="e", **paying)
 
 
 def test_a_stream_whose_noise_does_not_meet_its_notion_is_refused() -> None:

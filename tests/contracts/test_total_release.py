@@ -107,7 +107,7 @@ def of_fit(test: Any, points: int) -> int:
 def of_estimate(design: Any, points: int) -> int:
     if design.location is not None:
         chosen = (0, 0), (7, design.location.bins // 2), (3, design.location.bins - 1)
-        return sum(of_estimate(design.there(*place), points) for place in chosen)
+        return sum(of_estimate(design.second_step(*place), points) for place in chosen)
     scale, shift = design._shifted
     low, high = (design.n * (scale * end - shift) for end in (design.score.low, design.score.high))
     numbers = walked(low, high, scale * design.score.width, design.noise, points)

@@ -30,10 +30,10 @@ def lattice(found: Inversion, value: float, share: float = 1e-9) -> list[Fractio
 
 def coarse(family: str, n: int, epsilon: float, units: int, **words: Any) -> EstimateDesign:
     """An estimate on a lattice of few steps, so that every noisy total can be gone through."""
-    from privatest.estimates.groups import _success_score
+    from privatest.estimates.tuned_score import success_score
 
     made = pt.design_estimate(family, epsilon=epsilon, n=n, **words)
-    score = _success_score(made.asked, units)
+    score = success_score(made.unknown, units)
     return replace(made, score=score, noise=Tulap(made.notion.loss, units))
 
 

@@ -14,7 +14,7 @@ from scipy import stats
 import privatest as pt
 from privatest.decision.pvalue import binned_ratio as ratio
 from privatest.decision.pvalue import evalue_of_pvalue as from_pvalue
-from privatest.laws.total import Bounded
+from privatest.laws.noisy_total import Bounded
 
 COIN = pt.design("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, n=6)
 

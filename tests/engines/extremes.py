@@ -8,33 +8,12 @@ from typing import Any
 import numpy as np
 
 from privatest.engines.records import index_score
-from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
+from privatest.scores import BoundedCells, Cells, DyadicCells, EdgeCells, IntegerCells, LabelCells, Score
 
 __all__ = ["EXTREMES", "TINY", "doubles", "scores"]
 
 TINY = 5e-324
 LARGEST = 1.7976931348623157e308
-
-
-class EdgeCells(Cells):
-    """As the goodness-of-fit tests have them: the cell is the number of edges at or below x."""
-
-    kind = "edges"
-
-    def __init__(self, edges: list[float], low: float, high: float) -> None:
-        self.edges, self.low, self.high = np.array(edges), low, high
-
-    @property
-    def count(self) -> int:
-        return len(self.edges) + 1
-
-    def index(self, numbers: Any) -> Any:
-        with np.errstate(invalid="ignore"):
-            sane = np.isfinite(numbers) & (numbers >= self.low) & (numbers <= self.high)
-        return np.where(sane, np.searchsorted(self.edges, numbers, side="right"), self.count)
-
-    def to_dict(self) -> dict[str, Any]:
-        raise NotImplementedError
 
 
 EXTREMES: dict[str, Cells] = {
@@ -69,8 +48,8 @@ EXTREMES: dict[str, Cells] = {
     "labels": LabelCells((0, 1, 2.5, -1e15, 7, "text")),
     "labels in a row": LabelCells(tuple(range(-7, 60))),
     "labels, many": LabelCells(tuple(k * 0.1 for k in range(-20, 40))),
-    "edges": EdgeCells([-1.5, 0.0, 0.1, 2.0, 1e10], -math.inf, math.inf),
-    "edges, supported": EdgeCells([float(k) for k in range(1, 30)], 0.0, 30.0),
+    "edges": EdgeCells((-1.5, 0.0, 0.1, 2.0, 1e10)),
+    "edges, supported": EdgeCells(tuple(float(k) for k in range(1, 30)), 0.0, 30.0),
 }
 
 

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pytest
 
 from privatest import engines
-from privatest.engines.keys import keys_at, keys_of_array, keys_of_objects, plain_key, ranks
+from privatest.engines.keys import keys_of_array, keys_of_objects, plain_key
+from privatest.engines.orders import keys_at, ranks
 from tests.engines.warehouses import SPARK, WAREHOUSES
 
 DAY = datetime.date(2009, 3, 1)

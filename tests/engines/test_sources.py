@@ -13,13 +13,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from pyarrow import feather
 from scipy import stats
 
 import privatest as pt
-from privatest import engines
 from privatest.engines import open_source, total
 from privatest.engines.records import scores_of_each
 from privatest.engines.sources import block_totals
@@ -260,12 +257,6 @@ class TestTypesThatDoNotFit:
             with pytest.raises(InvalidData, match=r"The data are (text|bytes)"):
                 total(SCORES[name].score, source)
 
-    @pytest.mark.parametrize("name", NUMERIC)
-    def test_in_a_list_text_is_odd_and_no_error(self, name: str) -> None:
-        """A list has no type of its own, so an error would be about one record."""
-        score = SCORES[name].score
-        assert total(score, ["1", "2", "nan"]) == 3 * score.odd_score
-
 
 SECRET = 4711.25
 SECRETS: list[Any] = [
@@ -300,23 +291,6 @@ def test_empty_sources_have_no_records_and_no_total() -> None:
         records = open_source(source)
         assert records.count() == 0
         assert records.total(SCORES["line"].score) == 0
-
-
-def test_names_of_columns_are_told_and_a_record_is_not(tmp_path: Path) -> None:
-    table = pa.table({"value": [1.5, 2.5], "41": ["a", "b"]})  # a schema's names are names, whatever they look like
-    pq.write_table(table, tmp_path / "a.parquet")
-    feather.write_feather(table, tmp_path / "a.feather")
-    (tmp_path / "a.csv").write_text("value,whose\n1.5,a\n")
-    (tmp_path / "b.csv").write_text("alice,yes\nbob,no\ncarol,yes\n")
-    assert (
-        engines.column_names(tmp_path / "a.parquet") == engines.column_names(tmp_path / "a.feather") == ["value", "41"]
-    )
-    assert engines.column_names(tmp_path / "a.csv") == ["value", "whose"]
-    with pytest.raises(InvalidData, match="does not look like names") as refused:
-        engines.column_names(tmp_path / "b.csv")
-    assert "alice" not in str(refused.value)
-    with pytest.raises(InvalidInput, match="path of a file"):
-        engines.column_names([1.5, 2.5])
 
 
 def test_no_description_of_data_shows_a_record(tmp_path: Path) -> None:

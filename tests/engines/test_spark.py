@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from privatest import engines
 from privatest.engines import open_source, sql
 from privatest.engines.records import counting_score
 from privatest.engines.spark import SparkRecords
@@ -29,7 +28,6 @@ from tests.engines.warehouses import SPARK, WAREHOUSES, spark
 pytestmark = SPARK
 
 LINE = SCORES["line"].score
-LABELS = SCORES["text labels"].score
 
 
 def expected(score: Score, numbers: list[Any]) -> list[int]:
@@ -114,23 +112,6 @@ def test_no_python_worker_is_needed(tmp_path: Path) -> None:
     assert "Python" not in plan
 
 
-def test_ties_and_orders(tmp_path: Path) -> None:
-    numbers = [0.9, 0.1, 0.5, 0.2, 0.7, 0.3]
-    rows = frame({"x": numbers, "when": [1.0, 1.0, 2.0, math.nan, None, 3.0]}, tmp_path)
-    s = expected(LINE, numbers)
-    records = open_source(rows, column="x", order="when")
-    assert records.series(LINE).tolist() == [*sorted(s[:2]), s[2], s[5], *sorted((s[3], s[4]))]
-    assert records.block_totals(LINE, 2) == [s[0] + s[1], s[2] + s[5], s[3] + s[4]]
-    for block, start in ((1, 0), (1, 2)):  # the tie of 1 and 1, and that of the two without an order
-        with pytest.raises(InvalidData, match="'when' does not order the records"):
-            records.block_totals(LINE, block, start)
-    with pytest.raises(InvalidData, match="order="):
-        open_source(rows, column="x").block_totals(LINE, 2)
-    typed = rows.selectExpr("x", "date_add(DATE '2024-01-01', CAST(10 * x AS INT)) AS d", "CAST(x AS STRING) AS t")
-    for order in ("d", "t"):
-        assert open_source(typed, column="x", order=order).series(LINE).tolist() == expected(LINE, sorted(numbers))
-
-
 @pytest.fixture
 def berlin() -> Iterator[None]:
     """A session in a zone whose clocks change."""
@@ -194,26 +175,6 @@ def test_rows_that_arrive_meanwhile_are_in_count_and_sum_or_in_neither(tmp_path:
         assert found[1] == (sum(expected(LINE, [0.1])) * before if score is LINE else before)
         assert records.count() == before
         (tmp_path / "1.parquet").unlink()
-
-
-def test_wrong_structure_is_an_error(tmp_path: Path) -> None:
-    rows = frame({"amount": [1.0], "name": ["a"]}, tmp_path)
-    for words, message in [
-        ({"column": "amout"}, r"No column 'amout' in the DataFrame. Did you mean 'amount'\?"),
-        ({}, "2 columns"),
-        ({"column": "name"}, "text"),
-    ]:
-        with pytest.raises(InvalidData, match=message):
-            engines.total(LINE, rows, **words)
-    with pytest.raises(InvalidData, match="numbers"):
-        engines.total(LABELS, rows, column="amount")
-    with pytest.raises(InvalidData, match="type date"):
-        engines.total(LINE, rows.selectExpr("DATE '2024-01-01' AS d"))
-    with pytest.raises(InvalidData, match="Pass a DataFrame"):
-        engines.total(LINE, rows.amount)
-    with pytest.raises(InvalidData, match="streaming"):
-        engines.total(LINE, spark().readStream.format("rate").load(), column="value")
-    assert engines.total(LINE, rows.selectExpr("amount AS `a.b ``c`")) == sum(expected(LINE, [1.0]))
 
 
 def test_an_executor_killed_during_the_job_changes_nothing(root: Path) -> None:

@@ -93,7 +93,7 @@ def test_the_first_step_finds_the_right_bin_as_often_as_bounded() -> None:
         start, place = location.chosen(counts, seeded_source(rng))
         low = float(location.begins(start, np.array([place]))[0])
         wrong += not low - 2 <= 37.0 <= low + location.length + 2
-    far = location.misses(design.asked, 37.0, 400, 0.0)  # with a second step that never misses
+    far = location.misses(design.unknown, 37.0, 400, 0.0)  # with a second step that never misses
     assert wrong / runs <= far + 3 * (far * (1 - far) / runs) ** 0.5 + 1e-9
 
 
@@ -147,7 +147,7 @@ def test_a_score_that_does_not_move_one_way_is_refused() -> None:
 def test_documents_that_were_tampered_with_are_refused() -> None:
     document = pt.design_estimate("bernoulli(?)", epsilon=1, n=50).to_dict()
     for change in (
-        {"budget": "1/2"},
+        {"privacy": "pure(1/2)"},
         {"noise": {**document["noise"], "epsilon": "2/1"}},
         {"between": [1, 0]},
         {"n": 0},

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from privatest.estimates.groups import _masses
+from privatest.estimates.groups import noise_masses
 from privatest.estimates.groups_pvalue import TwoCounts
 from privatest.laws.block_laws import NoisyCount, masses_of
 from privatest.privacy import Tulap
@@ -18,7 +18,7 @@ from privatest.privacy import Tulap
 
 def counts(n: tuple[int, int], epsilon: str = "1", fine: int = 1, **words: Any) -> TwoCounts:
     noise = Tulap(Fraction(epsilon), fine)
-    masses, variance = _masses(noise, fine), noise.variance / fine**2
+    masses, variance = noise_masses(noise, fine), noise.variance / fine**2
     return TwoCounts(NoisyCount(n[0], masses), NoisyCount(n[1], masses), noise_variances=(variance, variance), **words)
 
 

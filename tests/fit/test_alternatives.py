@@ -68,7 +68,7 @@ def hardest_random(test: FitTest, rng: np.random.Generator, tries: int) -> float
     at_null = moments(excess, test.n, p)
     drawn = [q for _ in range(tries) if (q := random_alternative(p, test.distance, rng)) is not None]
     hardest = max(drawn, key=lambda q: rough_error(at_null, moments(excess, test.n, q), test.noise, test.alpha))
-    return test.candidate.law(hardest, test.n).below(test.cutoff, test.noise)
+    return test.candidate.law(hardest, test.n).cdf(test.cutoff, test.noise)
 
 
 @pytest.mark.parametrize(

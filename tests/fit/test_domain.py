@@ -13,9 +13,9 @@ from scipy import stats
 from privatest import engines
 from privatest.errors import InvalidData, InvalidDocument
 from privatest.fit import design_fit
-from privatest.fit.domain import EdgeCells, domain_cells_from_dict, histogram, read_domain
+from privatest.fit.domain import histogram, read_domain
 from privatest.privacy import system_source
-from privatest.scores import Cells, IntegerCells, LabelCells
+from privatest.scores import Cells, EdgeCells, IntegerCells, LabelCells
 
 
 def test_continuous_nulls_get_bins_of_equal_probability() -> None:
@@ -49,12 +49,12 @@ def test_edges_put_every_number_somewhere_and_odd_ones_apart() -> None:
     cells = EdgeCells((0.0, 1.0), low=-2.0, high=5.0)
     numbers = np.array([-2.0, -0.5, 0.0, 0.99, 1.0, 5.0, 5.1, np.nan, np.inf])
     assert cells.index(numbers).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 3]
-    again = domain_cells_from_dict(json.loads(json.dumps(cells.to_dict())))
+    again = Cells.from_dict(json.loads(json.dumps(cells.to_dict())))
     assert again == cells
-    assert domain_cells_from_dict(EdgeCells((1.0,)).to_dict()) == EdgeCells((1.0,))
+    assert Cells.from_dict(EdgeCells((1.0,)).to_dict()) == EdgeCells((1.0,))
     for broken in ({"kind": "edges"}, {"kind": "edges", "edges": [2.0, 1.0], "support": [None, None]}, {"kind": "x"}):
         with pytest.raises(InvalidDocument):
-            domain_cells_from_dict(broken)
+            Cells.from_dict(broken)
 
 
 SOURCES = [

@@ -11,7 +11,8 @@ import pytest
 
 from privatest.fit import excess_law as transform
 from privatest.fit.candidates import Ramp
-from privatest.fit.excess_law import ACCURACY, Excess, ExcessLaw, excess_law, uniformity
+from privatest.fit.excess_law import ACCURACY, Excess, excess_law, uniformity
+from privatest.laws import IntegerLaw
 from privatest.privacy import Tulap
 from tests.fit.brute_force import exact_law, uniformity_mean
 
@@ -50,14 +51,14 @@ CASES = [
 ]
 
 
-def differences(first: ExcessLaw, second: ExcessLaw, width: int) -> float:
+def differences(first: IntegerLaw, second: IntegerLaw, width: int) -> float:
     worst = 0.0
     for epsilon in (Fraction(1, 10), Fraction(1), Fraction(5)):
         noise = Tulap(epsilon, width)
         for z in np.arange(-3, 4, 0.5):
             cutoff = Fraction(round(first.mean + z * first.deviation)) + noise.offset + Fraction(1, 2)
-            worst = max(worst, abs(first.above(cutoff, noise) - second.above(cutoff, noise)))
-            worst = max(worst, abs(first.above(cutoff, noise) + first.below(cutoff, noise) - 1))
+            worst = max(worst, abs(first.sf(cutoff, noise) - second.sf(cutoff, noise)))
+            worst = max(worst, abs(first.sf(cutoff, noise) + first.cdf(cutoff, noise) - 1))
     return worst
 
 
@@ -100,4 +101,4 @@ def test_cutoff_is_the_smallest_that_keeps_the_level() -> None:
     law, noise = excess_law(excess, 40, p), Tulap(Fraction(1, 2), excess.width)
     for level in (0.5, 0.1, 1e-4):
         cutoff = law.cutoff(level, noise)
-        assert law.above(cutoff, noise) <= level < law.above(cutoff - 1, noise)
+        assert law.sf(cutoff, noise) <= level < law.sf(cutoff - 1, noise)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,9 +18,7 @@ SLACK = 1 + 1e-12
 def test_an_object_with_too_little_noise_cannot_be_made() -> None:
     test = design_fit([0.25] * 4, distance=0.3, epsilon=1, n=40)
     with pytest.raises(InvalidInput, match="does not hide"):
-        FitTest(
-            test.candidate, test.domain, Tulap(Fraction(1), test.noise.width // 2), test.cutoff, test.distance, test.n
-        )
+        replace(test, noise=Tulap(Fraction(1), test.noise.width // 2))
     document = test.to_dict()
     document["noise"]["width"] = test.noise.width // 2
     with pytest.raises(InvalidDocument, match="does not hide"):
@@ -46,7 +45,7 @@ def test_release_is_a_function_of_the_noisy_statistic_alone() -> None:
     text = str(release.to_dict())
     assert set(release.to_dict()) == {
         *("decision", "statistic", "pvalue", "epsilon", "n", "test", "neighbours", "simulated", "private"),
-        *("receipt", "replayed", "format", "pvalue_alternative", "fits"),
+        *("receipt", "replayed", "pvalue_alternative", "fits"),
     }
     assert "[" not in text
     assert test.release(noisy) == release

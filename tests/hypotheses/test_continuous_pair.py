@@ -47,30 +47,6 @@ def test_far_tails_are_relatively_accurate() -> None:
             assert close(pair.hockey_stick(float(y)), p - mp.exp(y) * q, 1e-10)
 
 
-@pytest.mark.parametrize("r", [0.5, 0.9, 0.05, 0.999])
-def test_exponential(r: float) -> None:
-    """Rates 1 and r < 1: L = -log r - (1 - r) x decreases."""
-    pair = continuous("exponential(1)", f"exponential(rate={r!r})")
-    with mp.workdps(40):
-        rate = 1 / mp.mpf(1 / r)
-        top = -mp.log(rate)
-        for y in LEVELS:
-            x = max(top - y, mp.mpf(0)) / (1 - rate)
-            truth = -mp.expm1(-x) + mp.exp(y) * mp.expm1(-rate * x)
-            if y < top * (1 - 1e-9):
-                assert close(pair.hockey_stick(y), truth, 1e-10)
-            else:
-                assert pair.hockey_stick(y) == 0
-            x = (top + y) / (1 - rate)
-            truth = mp.exp(-rate * x) - mp.exp(y) * mp.exp(-x)
-            assert close(pair.hockey_stick(y, reverse=True), truth, 1e-10)
-        assert close(pair.hellinger_squared, 1 - 2 * mp.sqrt(rate) / (1 + rate), 1e-10)
-        assert close(pair.kl, -mp.log(rate) + rate - 1, 1e-10)
-        assert close(pair.kl_reverse, mp.log(rate) + 1 / rate - 1, 1e-10)
-    assert pair.ratio_range[0] == -math.inf
-    assert close(pair.ratio_range[1], -math.log(r))
-
-
 @pytest.mark.parametrize("s", [2.0, 1.1, 30.0])
 def test_normal_scale_where_the_ratio_is_not_monotone(s: float) -> None:
     """{L > y} = {|x| < c}, c^2 = 2 (log s - y) / (1 - 1/s^2)."""

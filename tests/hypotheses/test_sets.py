@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from privatest.errors import InvalidDistribution, NothingToTest
-from privatest.hypotheses.distribution import Corruption
 from privatest.hypotheses.families import FAMILIES
 from privatest.hypotheses.parse import (
     as_hypothesis,
     make_hypotheses,
     parse,
 )
-from privatest.hypotheses.sets import Box, member_of
+from privatest.hypotheses.sets import Box, Corruption, member_of
 
 # A box of each family, far from where a member would be degenerate.
 BOXES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privatest.estimates.groups import _masses
+from privatest.estimates.groups import noise_masses
 from privatest.laws import NoisyTotal
 from privatest.laws.block_laws import NoisyCount, masses_of, upper_tail
 from privatest.privacy import Tulap
@@ -16,7 +16,7 @@ from privatest.privacy import Tulap
 @pytest.mark.parametrize(("n", "rate", "epsilon", "fine"), [(30, 0.2, "1", 5), (200, 0.5, "1/2", 3), (8, 0.0, "2", 1)])
 def test_a_law_is_that_of_the_total(n: int, rate: float, epsilon: str, fine: int) -> None:
     noise = Tulap(Fraction(epsilon), fine)
-    law = NoisyCount(n, _masses(noise, fine)).law(rate)
+    law = NoisyCount(n, noise_masses(noise, fine)).law(rate)
     total = NoisyTotal(np.array([0, fine]), np.array([1 - rate, rate]), n, noise)
     assert law.masses.sum() == pytest.approx(1, abs=1e-14)
     for value in range(int(n * rate * fine) - 40, int(n * rate * fine) + 41, 7):
@@ -24,7 +24,7 @@ def test_a_law_is_that_of_the_total(n: int, rate: float, epsilon: str, fine: int
 
 
 def test_a_weighted_sum_of_two_by_brute_force() -> None:
-    masses = _masses(Tulap(Fraction(1), 3), 3)
+    masses = noise_masses(Tulap(Fraction(1), 3), 3)
     one, other = NoisyCount(4, masses).law(0.3), NoisyCount(7, masses).law(0.6)
     sums = np.add.outer(-7 * one.values, 4 * other.values)
     joint = np.multiply.outer(one.masses, other.masses)

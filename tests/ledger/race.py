@@ -18,7 +18,7 @@ from typing import Any
 
 from privatest.errors import BudgetExceeded
 from privatest.ledger import Ledger
-from privatest.ledger.account import Protection, price_text
+from privatest.ledger.budgets import Protection, price_text
 from privatest.ledger.hash_chain import LedgerRow
 from privatest.ledger.ledger import Request, charge_text, spent_after
 from privatest.privacy import Notion, Zcdp, as_notion
@@ -35,11 +35,12 @@ class Unlocked(Ledger):
     def _charge(self, ask: Request, source: Any, draw: Any) -> tuple[dict[str, LedgerRow], bool]:
         spent_after(self._standing(ask.dataset), ask.price, ask.protected, Protection())
         with self._store.write() as book:
-            head, newest = book.tail(), self._newest(book, ask.dataset)
+            book.tail()
+            newest = self._newest(book, ask.dataset)
             spent = newest.account.after(newest.spent, ask.price)
             amounts = {"epsilon": price_text(ask.price), "granted": newest.granted, "spent": spent}
             words = {"request": ask.name, "design": ask.design, "release": charge_text(draw, source=source)}
-            row = book.append(head, "charge", ask.dataset, **words, **amounts)
+            row = book.append("charge", ask.dataset, **words, **amounts)
         return {"charge": row}, True
 
 

@@ -184,7 +184,7 @@ def test_a_ledger_and_what_lies_beside_it_are_its_owners_alone(tmp_path: Path, u
         ledger = Ledger(tmp_path / "ledger.db")
         ledger.grant("claims", epsilon=1)
         with ledger._store.write() as book:
-            book.append(book.tail(), "grant", "claims", epsilon="2/1", granted="2/1", spent="0/1")
+            book.append("grant", "claims", epsilon="2/1", granted="2/1", spent="0/1")
             look()
         request(ledger, "q0")
     finally:

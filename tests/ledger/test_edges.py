@@ -14,7 +14,7 @@ from privatest.errors import (
     RequestConflict,
 )
 from privatest.ledger import Ledger
-from privatest.ledger.account import Protection
+from privatest.ledger.budgets import Protection
 from privatest.ledger.ledger import Request
 from privatest.ledger.store import Address
 from privatest.privacy import Pure

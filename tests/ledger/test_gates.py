@@ -15,7 +15,7 @@ import pytest
 from privatest.charge import make_charge
 from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, LedgerUnavailable, RequestConflict
 from privatest.ledger import Ledger
-from privatest.ledger.account import fraction_text
+from privatest.ledger.budgets import fraction_text
 from privatest.ledger.hash_chain import LedgerRow
 from privatest.ledger.ledger import ROWS_AT_A_TIME
 from tests.ledger.server import Server

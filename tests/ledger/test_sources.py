@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.addresses import IN_MEMORY, address_of, is_covered, normalized_covers, without_secrets
+from privatest.addresses import address_of, is_covered, normalized_covers, without_secrets
 from privatest.errors import InvalidInput, SourceNotCovered, charge_note
 
 BITS = np.random.default_rng(3).integers(0, 2, 40)
@@ -79,17 +79,6 @@ class TestWhatAGrantCovers:
         assert book.spent("d") == Fraction(1, 2)
         assert book.covers("d") == [str((folder / "a.csv").resolve())]
 
-    def test_the_same_file_has_one_budget(self, book: pt.Ledger, folder: Path) -> None:
-        """The hole: dataset="other" ran the same file again."""
-        book.grant("d", epsilon=2, covers=folder / "a.csv")
-        book.grant("other", epsilon=2)
-        with pytest.raises(SourceNotCovered, match=r"belongs to data set 'd'.* two budgets\. Charge 'd'\.$"):
-            TEST.run(folder / "a.csv", column="x", ledger=book, dataset="other", request="r")
-        with pytest.raises(InvalidInput, match="belongs to data set 'd' already"):
-            book.grant("other", epsilon=2, covers=[folder / "b.csv", folder / "a.csv"])
-        assert book.spent("other") == 0
-        TEST.run(folder / "b.csv", column="x", ledger=book, dataset="other", request="r")
-
     def test_a_request_that_was_charged_does_not_go_on_with_another_file(
         self, book: pt.Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -105,23 +94,6 @@ class TestWhatAGrantCovers:
         assert found.replayed.source == str(folder / "a.csv")
         assert found.replayed.same_source is False
         assert f"({str(folder / 'b.csv')!r}) were not read" in found.replayed.note
-
-    def test_a_later_grant_keeps_or_changes_what_is_covered(self, book: pt.Ledger, folder: Path) -> None:
-        assert book.covers("d") is None
-        book.grant("d", epsilon=2, covers=[folder / "a.csv", IN_MEMORY])
-        named = sorted([str((folder / "a.csv").resolve()), IN_MEMORY])
-        book.grant("d", epsilon=3)
-        assert book.covers("d") == named
-        before = book.verify()
-        book.grant("d", epsilon=3, covers=[IN_MEMORY, folder / "a.csv"])
-        assert book.verify() == before, "nothing new was said"
-        TEST.run(BITS, ledger=book, **PAID)
-        book.grant("d", epsilon=3, covers=[])
-        assert book.covers("d") is None
-        TEST.run(folder / "b.csv", column="x", ledger=book, dataset="d", request="s")
-        for bad in ([3], [""], [None]):
-            with pytest.raises(InvalidInput, match="covers holds"):
-                book.grant("d", epsilon=3, covers=bad)  # type: ignore[arg-type]
 
     def test_a_covered_document_that_was_edited_is_found(self, book: pt.Ledger, folder: Path, tmp_path: Path) -> None:
         book.grant("d", epsilon=2, covers=folder / "a.csv")
@@ -209,14 +181,3 @@ class TestOneBudgetForAFile:
             with pytest.raises(InvalidInput, match="belongs to data set 'd' already"):
                 book.grant("other", epsilon=2, covers=[second, "elsewhere.csv"])
         book.grant("other", epsilon=2, covers="b.csv")
-
-    def test_globs_that_meet_in_a_file_are_refused_when_it_is_read(
-        self, book: pt.Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.chdir(folder)
-        book.grant("d", epsilon=2, covers="a*.csv")
-        book.grant("other", epsilon=2, covers="*a.csv")
-        for dataset in ("d", "other"):
-            with pytest.raises(SourceNotCovered, match=r"would have two budgets\. Take it out of one of them"):
-                TEST.run("a.csv", column="x", ledger=book, dataset=dataset, request="r")
-            assert book.spent(dataset) == 0

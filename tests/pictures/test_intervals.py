@@ -101,22 +101,6 @@ def test_a_real_estimate_lies_on_its_axis(rate: pt.results.EstimateDesign, simul
     assert axes.get_legend() is None
 
 
-def test_power_is_drawn_for_two_rates_of_the_control_group(
-    arms: pt.results.GroupsDesign, quick: list[tuple[float, float]]
-) -> None:
-    axes = arms.plot()
-    axes.figure.canvas.draw()
-    lines = artists.labelled(axes, "a difference is found")
-    assert [line.get_label().splitlines()[1] for line in lines] == ["control has rate 0.5", "control has rate 0.1"]
-    for line, control in zip(lines, (0.5, 0.1), strict=True):
-        found = marks(line)
-        assert len(found) == 7
-        assert list(found.values()) == pytest.approx([float(ndtr(12 * lift - 1.6)) for lift in found])
-        assert all((control, control + lift) in quick for lift in found)
-    assert axes.get_ylim() == (0, 1.03)
-    assert "n = 40 and 60 records" in axes.get_title(loc="left")
-
-
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 def test_a_released_difference_and_its_interval(alternative: str, quick: list[tuple[float, float]]) -> None:
     arms = pt.design_groups(n=(40, 60), epsilon=2, alternative=alternative)

@@ -39,18 +39,6 @@ def test_the_index_and_its_accuracy() -> None:
     assert band(near_the_end, "\u00b125") == (205, 235)
 
 
-def test_noisy_sums_are_bars_of_their_blocks() -> None:
-    found = pt.results.ChangePoint(
-        (130,), ("null", "alternative"), 25, 0.1, None, epsilon=0.5, method="blocks", n=249, block=40, sums=SUMS
-    )
-    axes = found.plot()
-    axes.figure.canvas.draw()
-    bars = sorted((bar.get_x(), bar.get_width(), bar.get_height()) for part in axes.containers for bar in part)
-    assert [height for _, _, height in bars] == list(SUMS)
-    assert [left for left, _, _ in bars] == [4 + 40 * j for j in range(6)]
-    assert {width for _, width, _ in bars} == {40}
-
-
 @pytest.mark.parametrize("false_alarm", [None, 0.05])
 def test_a_plan_s_curve_crosses_beta_at_the_accuracy(false_alarm: float | None) -> None:
     asked: dict[str, Any] = {"false_alarm": false_alarm, "assume_change": false_alarm is None}

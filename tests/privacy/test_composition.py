@@ -59,6 +59,11 @@ def test_shares_add_up_to_the_whole(whole: Notion, parts: tuple[Fraction, ...]) 
 def test_a_little_more_than_the_shares_does_not(whole: Notion) -> None:
     shares = [whole.share(3)] * 3
     assert not adds_up_within([*shares, whole.split(Fraction(1, 10**12))], whole)
+    for place in range(len(whole.exact)):  # one number alone is too large
+        if len(whole.exact) == 1 or isinstance(whole, Approx):
+            exact = [*shares[0].exact]
+            exact[place] *= Fraction(10**9 + 1, 10**9)
+            assert not adds_up_within([*shares[1:], type(whole)(*exact)], whole)
     assert not adds_up_within([shares[0], None], whole)
 
 

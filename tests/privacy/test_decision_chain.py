@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -106,6 +109,54 @@ def test_the_law_is_that_of_the_levels(notion: Notion) -> None:
     for t in (0.1, 1.0):
         assert complex(noise.characteristic(t)) == pytest.approx(complex(np.exp(1j * t * values) @ masses), abs=1e-9)
     assert noise.variance == pytest.approx(masses @ values**2 - (masses @ values) ** 2, rel=1e-9)
+
+
+def zcdp_excess(low: int, high: int, rho: Any) -> Any:
+    """The largest excess of a divergence over rho times its order, both ways, for two chances in units of 2^-192."""
+    one, other = (mpmath.mpf(value) / ONE for value in (low, high))
+    found = []
+    for a, b in ((one, other), (other, one)):
+
+        def excess(s: Any, a: Any = a, b: Any = b) -> Any:
+            return mpmath.log(a * (a / b) ** s + (1 - a) * ((1 - a) / (1 - b)) ** s) / s - rho * (s + 1)
+
+        start = max((mpmath.mpf(i) / 4 for i in range(1, 80)), key=excess)
+        found.append(excess(start))
+        with contextlib.suppress(ValueError, ZeroDivisionError):  # it may fall from order 1 on
+            peak = mpmath.findroot(lambda s, f=excess: mpmath.diff(f, s), start)
+            found.append(excess(peak) if peak > 0 else found[-1])
+        found.append(a * mpmath.log(a / b) + (1 - a) * mpmath.log((1 - a) / (1 - b)) - rho)
+    return max(found)
+
+
+def test_the_largest_chance_that_is_proven_of_zcdp_is_the_largest_there_is() -> None:
+    """To 2^-65, against divergences of 40 digits: a proof that gives in at last would be found."""
+    notion, low = Zcdp(Fraction(1, 2)), int(Fraction(0.4) * ONE)
+    about = int(Fraction(notion.step(0.4, 0.6)[0]) * ONE)
+    with mpmath.workdps(40):
+        fits, exceeds = about - (ONE >> 33), about + (ONE >> 33)
+        assert zcdp_excess(low, fits, mpmath.mpf(1) / 2) <= 0 < zcdp_excess(low, exceeds, mpmath.mpf(1) / 2)
+        while exceeds - fits > ONE >> 72:
+            middle = (fits + exceeds) // 2
+            inside = zcdp_excess(low, middle, mpmath.mpf(1) / 2) <= 0
+            fits, exceeds = (middle, exceeds) if inside else (fits, middle)
+    assert proven(notion, low, fits - (ONE >> 65))
+    assert not proven(notion, low, exceeds + (ONE >> 70))
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_levels_leave_if_both_directions_meet_the_notion(place: int) -> None:
+    """Levels whose chances rise much in the first step, or in the last, or in one between."""
+    masses = [Fraction(1, 10)] * 6
+    masses[place] = Fraction(1, 2)
+    heights = [0, *itertools.accumulate(math.floor(mass * ONE) for mass in masses)]
+    heights[-1] = ONE
+    apart = [0.0, *map(float, masses), 0.0]
+    for epsilon, delta in ((1.5, 0.11), (1.5, 0.27), (0.5, 0.2), (0.5, 0.35)):
+        ways = [
+            sum(max(q - math.exp(epsilon) * p, 0) for p, q in itertools.pairwise(way)) for way in (apart, apart[::-1])
+        ]
+        assert decision_chain.levels_leave(Approx(epsilon, delta), tuple(heights)) == (max(ways) <= delta)
 
 
 @pytest.mark.parametrize("notion", [Tv(Fraction(1, 10)), Approx(Fraction(1, 2), Fraction(1, 20))], ids=str)

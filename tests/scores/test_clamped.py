@@ -20,7 +20,7 @@ from scipy import stats
 
 from privatest.errors import InvalidInput
 from privatest.hypotheses import ContinuousPair, make_pair, mixture
-from privatest.laws.curves import Curves
+from privatest.laws.cutoffs import Curves
 from privatest.privacy import Tulap
 from privatest.scores import (
     BoundedCells,

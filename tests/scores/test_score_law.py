@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import privatest as pt
+from privatest.decision.worst_case import worst_laws
 from privatest.hypotheses.parse import as_distribution, as_hypothesis
 from privatest.numbers import Floats
 from privatest.scores import DyadicCells, LabelCells
 from privatest.scores.score import IntegerCells
-from privatest.scores.score_law import cell_law, every_score, score_law, worst_laws
+from privatest.scores.score_law import cell_law, every_score, score_law
 
 PAIRS: list[tuple[Any, Any]] = [
     ("normal(0, 1)", "normal(1, 1)"),

@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import privatest as pt
-from privatest.errors import InvalidInput, PrivatestError, RequestConflict
+from privatest.errors import InvalidInput, PrivatestError
 from privatest.streams import Sequential
 from privatest.streams.sequential_plan import Boundaries
 from tests.changepoint import kills
@@ -125,21 +124,6 @@ def test_bad_batches_consume_nothing() -> None:
     assert run.seen > 0
 
 
-def test_persons() -> None:
-    """Rows beyond those that count stay in their places and say nothing; whose they are must be said."""
-    words: dict[str, Any] = {"epsilon": 2, "schedule": (14, 8), "max_rows_per_unit": 2}
-    run = Sequential(P, Q, rng=np.random.default_rng(0), **words)
-    assert run.epsilon == 2
-    assert run.plan.later.noise.epsilon == 1
-    with pytest.raises(InvalidInput, match="unit is missing"):
-        run.update([1, 0])
-    run.update([1, 1, 1], unit=["anna", "anna", "anna"])
-    run.update(1, unit="bert")
-    assert run.seen == 4
-    with pytest.raises(InvalidInput, match=r"Sequential\(..., max_rows_per_unit=1\)"):
-        fresh().update(1, unit="anna")
-
-
 def test_states_go_on(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     words: dict[str, Any] = {"epsilon": 1, "schedule": (12, 8), "state": path}
@@ -160,28 +144,6 @@ def test_states_go_on(tmp_path: Path) -> None:
     assert fourth.verdict == third.verdict
     with pytest.raises(InvalidInput, match="was decided"):
         fourth.update([1])
-
-
-def test_ledgers_are_charged_once(tmp_path: Path) -> None:
-    with pt.Ledger(tmp_path / "ledger.db") as ledger:
-        ledger.grant("visits", epsilon=1.5)
-        words: dict[str, Any] = {"epsilon": 1, "schedule": (12, 8), "ledger": ledger, "dataset": "visits"}
-        path = tmp_path / "state.json"
-        run = Sequential(P, Q, request="one", state=path, **words)
-        assert ledger.left("visits") == 0.5
-        run.update([0, 1] * 6)
-        seen = run.seen
-        again = Sequential(P, Q, request="one", state=path, **words)
-        assert again.seen == seen
-        assert ledger.left("visits") == 0.5
-        with pytest.raises(RequestConflict, match="began a sequential test before"):
-            Sequential(P, Q, request="one", **words)
-        with pytest.raises(pt.errors.BudgetExceeded):
-            Sequential(P, Q, request="two", **words)
-        with pytest.raises(InvalidInput, match="give ledger="):
-            Sequential.load(path)
-        loaded = Sequential.load(path, ledger=ledger)
-        assert loaded.seen == seen
 
 
 def test_kills_lose_nothing_of_a_sequential_test() -> None:

@@ -154,7 +154,7 @@ _Shapes = dict[float, Guide | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Rivals:
+class PrivateIntervals:
     """All private intervals for the parameter of a family, with a lower bound on their mean lengths.
 
     Attributes:

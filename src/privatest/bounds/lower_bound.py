@@ -1,6 +1,6 @@
 r"""How many records every private test needs: a lower bound with constants, for any pair and any notion.
 
-The pair is replaced by pairs that dominate it and consist of three parts (``bounds/domination.py``). A record is one of
+The pair is replaced by pairs that dominate it and have three parts (``bounds/dominating_pair.py``). A record is one of
 
 - *tails*, with probability tau: p under P and q under Q;
 - *movers*: "+" or "-", at rates x under P and y under Q;
@@ -23,7 +23,7 @@ coupling (no movers, the smaller weight in place of Phi) and the bound without p
 is exact on two-point domains. For other notions of stability Phi_{0,K} is that of a two-point domain
 (``Chains`` in ``bounds/two_point.py``), Phi_{k,0} that of a two-point domain in which P has k records more, and
 Phi_{k,K} is bounded by Phi_{k+K,0}, as if movers revealed as much as tails. Every approximation errs on the safe side:
-what is dropped has Phi >= 0, counts are rounded up (more records never hurt the tester), ratios are split (domination).
+what is dropped has Phi >= 0, counts are rounded up (more records never hurt the tester), ratios are split.
 
 Every choice of the three parts gives a valid bound (:class:`Certificate`); :class:`_Search` looks for a good one.
 """
@@ -40,7 +40,7 @@ from typing import Any
 
 import numpy as np
 
-from privatest.bounds.domination import NOTHING, Atoms, RootLaw, Shape, Split, atoms_of, shares, split_atoms
+from privatest.bounds.dominating_pair import NOTHING, Atoms, RootLaw, Shape, Split, atoms_of, shares, split_atoms
 from privatest.bounds.two_point import Chains, TwoPoint, corners
 from privatest.decision.problem import Goal
 from privatest.errors import Infeasible
@@ -226,7 +226,7 @@ class Certificate:
             kept = self._trimmed(law)
             fine = min(deviation * math.sqrt(blocks) / (self.effort.points * block.step), len(kept.roots) / FEW_POINTS)
             # A lattice on which all levels lie exactly is kept.
-            self._powers[size, blocks] = kept.thinned(1 if exact else math.floor(fine))
+            self._powers[size, blocks] = kept if exact else kept.coarser(math.floor(fine) * block.step)
         if isinstance(self.notion, Pure):
             self._tabulate({piece.movers for piece in pieces})
 

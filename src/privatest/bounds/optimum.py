@@ -46,18 +46,16 @@ from privatest.charge import Draw
 from privatest.decision import Release
 from privatest.decision.problem import Goal
 from privatest.decision.run import Decision, Design, hidden_fact
-from privatest.documents import fraction_from_json, texts_from_json, wholes_from_json
-from privatest.errors import InvalidDocument, InvalidInput, PrivatestError
+from privatest.errors import InvalidInput, PrivatestError
 from privatest.facts import Described, Fact, Probability
-from privatest.hypotheses import DiscretePair, Pair, make_pair
+from privatest.hypotheses import DiscretePair, make_pair
 from privatest.numbers import Floats, Integers, Number
-from privatest.privacy import Approx, Notion, Pure, RandomSource, Tv, as_notion, make_notion
+from privatest.privacy import Approx, Notion, Pure, RandomSource, Tv, make_notion
 from privatest.privacy.bulk_draws import draw_rows
 from privatest.privacy.notions import Line, exact_line, notion_words, tangent
 from privatest.privacy.randomness import bernoulli
 from privatest.scores import Cells, IntegerCells, LabelCells
-from privatest.scores.score import cells_from_dict
-from privatest.theory.wasserstein import UNITS, Classes, Histograms, Wasserstein, merge, solved_program
+from privatest.theory.wasserstein import Classes, Histograms, merge, solved_program
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +63,6 @@ if TYPE_CHECKING:
     from privatest.engines import Need, Records
 
 
-FORMAT = "privatest/histogram-test/1"
 # Numerators are below 2^53, so that every JSON reader keeps them exact.
 DENOMINATOR = 1 << 50
 MOST_HISTOGRAMS = 5_000_000
@@ -93,10 +90,10 @@ class HistogramTest(Design[Release]):
         neighbours: which pairs of data sets the guarantee compares: "replace".
     """
 
-    FORMAT: ClassVar[str] = FORMAT
+    FORMAT: ClassVar[str] = "privatest/histogram-test/1"
     KIND: ClassVar[str] = "histogram test"
 
-    cells: LabelCells | IntegerCells
+    cells: Cells
     members: Integers
     null_law: Floats
     alternative_law: Floats
@@ -111,6 +108,18 @@ class HistogramTest(Design[Release]):
     def __post_init__(self) -> None:
         for array in (self.members, self.null_law, self.alternative_law, self.numerators):
             array.setflags(write=False)
+        laws = self.null_law, self.alternative_law
+        fits = (
+            isinstance(self.cells, LabelCells | IntegerCells)
+            and len(self.members) == self.cells.count + 1
+            and laws[0].shape == laws[1].shape
+            and 0 <= self.members.min() <= self.members.max() < len(laws[0])
+            and all(np.all(law >= 0) and abs(math.fsum(law) - 1) < 1e-9 for law in laws)
+            and self.n >= 1
+            and len(self.numerators) <= MOST_HISTOGRAMS
+        )
+        if not fits:
+            raise InvalidInput("The cells, classes, laws and probabilities of the test do not fit together.")
         if self.neighbours != "replace":
             raise InvalidInput(f"neighbours={self.neighbours!r} must be 'replace'.")
         if len(self.numerators) != self.histograms.count:
@@ -127,33 +136,6 @@ class HistogramTest(Design[Release]):
                 f"The probabilities allow a privacy loss of {self.largest_log_ratio():.9g}, more than "
                 f"{notion_words(self.notion)}. Move them towards 1/2."
             )
-
-    @classmethod
-    def of_pair(
-        cls, pair: Pair, classes: Classes, numerators: Integers, notion: Notion, n: int, name: str
-    ) -> HistogramTest:
-        """The test on the domain of a pair whose classes are ``classes``.
-
-        Args:
-            pair: P and Q on their common domain, which is finite.
-            classes: the classes of the domain's cells.
-            numerators, notion, n, name: as for :class:`HistogramTest`.
-        """
-        assert isinstance(pair, DiscretePair)
-        labelled = pair.kind == "labels"
-        cells = LabelCells(pair.labels) if labelled else IntegerCells(pair.first, int(pair.last[-1]))
-        return cls(
-            cells=cells,
-            members=np.append(classes.members, classes.odd),
-            null_law=classes.p.copy(),
-            alternative_law=classes.q.copy(),
-            numerators=numerators,
-            notion=notion,
-            n=n,
-            name=name,
-            null=pair.null.describe(),
-            alternative=pair.alternative.describe(),
-        )
 
     @property
     def epsilon(self) -> float:
@@ -324,53 +306,6 @@ class HistogramTest(Design[Release]):
             hidden_fact(self.neighbours, persons=False),
         ]
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON document from which :meth:`from_dict` restores the test exactly."""
-        return {
-            "format": FORMAT,
-            "name": self.name,
-            "null": self.null,
-            "alternative": self.alternative,
-            **({"epsilon": str(self.notion.loss)} if isinstance(self.notion, Pure) else {"privacy": self.notion.text}),
-            "n": self.n,
-            "neighbours": self.neighbours,
-            "cells": self.cells.to_dict(),
-            "members": self.members.tolist(),
-            "null_law": self.null_law.tolist(),
-            "alternative_law": self.alternative_law.tolist(),
-            "denominator": DENOMINATOR,
-            "numerators": self.numerators.tolist(),
-        }
-
-    @classmethod
-    def _read(cls, document: dict[str, Any]) -> HistogramTest:
-        cells = cells_from_dict(document["cells"])
-        members, numerators = (_integers(document[key]) for key in ("members", "numerators"))
-        laws: dict[str, Any] = {
-            key: np.array(document[key], dtype=np.float64) for key in ("null_law", "alternative_law")
-        }
-        classes = laws["null_law"].shape
-        notion = (
-            as_notion(texts_from_json(document, "privacy")["privacy"])
-            if "privacy" in document
-            else Pure(numbers.positive(epsilon=fraction_from_json(document["epsilon"])))
-        )
-        n = wholes_from_json(document, "n", least=1)["n"]
-        fits = (
-            isinstance(cells, LabelCells | IntegerCells)
-            and document["denominator"] == DENOMINATOR
-            and len(members) == cells.count + 1
-            and all(law.shape == classes and law.ndim == 1 for law in laws.values())
-            and 0 <= members.min() <= members.max() < classes[0]
-            and all(np.all(law >= 0) and abs(math.fsum(law) - 1) < 1e-9 for law in laws.values())
-            and len(numerators) == Histograms(classes[0], n).count <= MOST_HISTOGRAMS
-        )
-        if not fits:
-            raise InvalidDocument("The parts of the test do not fit together.")
-        assert isinstance(cells, LabelCells | IntegerCells)
-        texts: dict[str, Any] = texts_from_json(document, "name", "null", "alternative", "neighbours")
-        return cls(cells=cells, members=members, numerators=numerators, notion=notion, n=n, **laws, **texts)
-
     def __hash__(self) -> int:
         return hash((self.name, self.notion, self.n, self.numerators.tobytes()))
 
@@ -380,24 +315,6 @@ class HistogramTest(Design[Release]):
             f"{notion_words(self.notion)}, n={self.n}, {self.histograms.classes} classes of records, "
             f"{self.histograms.count} histograms, neighbours={self.neighbours!r})"
         )
-
-
-def dual_test(distance: Wasserstein) -> HistogramTest:
-    """The mechanism that says P with probability (1 + f)/4, f the distance's dual function.
-
-    Guarantees: epsilon-DP, verified like any other; its advantage is exactly W/4.
-    """
-    numerators = (UNITS + distance.dual) * (DENOMINATOR // (4 * UNITS))
-    return HistogramTest.of_pair(
-        distance.pair, distance.classes, numerators, Pure(distance.epsilon), distance.n, "wasserstein"
-    )
-
-
-def _integers(values: Any) -> Integers:
-    """An array of a list of integers; refuses numbers that are not integers themselves."""
-    if not isinstance(values, list) or not values or any(type(value) is not int for value in values):
-        raise InvalidDocument("A list of whole numbers is missing from the test or holds something else.")
-    return np.array(values, dtype=np.int64)
 
 
 MOST_VARIABLES = 100_000
@@ -563,7 +480,19 @@ def optimum(
             numerators = _repaired(g, program, line)
     test = None
     if line is not None:
-        test = HistogramTest.of_pair(pair, classes, numerators, notion, n, "optimum")
+        assert isinstance(pair, DiscretePair)
+        labelled = pair.kind == "labels"
+        test = HistogramTest(
+            cells=LabelCells(pair.labels) if labelled else IntegerCells(pair.first, int(pair.last[-1])),
+            members=np.append(classes.members, classes.odd),
+            null_law=classes.p.copy(),
+            alternative_law=classes.q.copy(),
+            numerators=numerators,
+            notion=notion,
+            n=n,
+            null=pair.null.describe(),
+            alternative=pair.alternative.describe(),
+        )
         errors = test.alpha, test.beta
     return Optimum(runnable=test, alpha=errors[0], beta=errors[1], bound=bound, method=method, **described)
 
@@ -713,23 +642,8 @@ class Program:
 
     def _solved_under(self, cuts: _Cuts) -> tuple[Floats, float]:
         """The best g under these inequalities and an upper bound on its value, by a linear program."""
-        from scipy import sparse
-
-        histograms, rows = self.histograms, self.histograms.rows
-        size = len(rows)
-        pairs = [(rows[:, i], rows[:, i + 1]) for i in range(histograms.classes - 1)]  # g rises with the class
-        columns = np.concatenate([np.stack(pair) for pair in pairs] + [np.stack([cuts.high, cuts.low])], axis=1)
-        steady = np.ones(size * len(pairs))
-        entries = np.stack([np.concatenate([steady, cuts.a]), np.concatenate([-steady, cuts.b])])
-        limit = np.concatenate([0 * steady, cuts.c])
-        lines = np.tile(np.arange(len(limit)), 2)
-        matrix: Any = sparse.csr_matrix(
-            (entries.ravel(), (lines, columns.ravel())), shape=(len(limit), histograms.count)
-        )
-        if self.level is not None:
-            matrix = sparse.vstack([matrix, sparse.csr_matrix(-self.laws[0])], format="csr")
-            limit = np.append(limit, self.level - 1.0)
-        return solved_program(self.gain, matrix, limit)
+        least = None if self.level is None else (self.laws[0], 1.0 - self.level)
+        return solved_program(self.gain, self.histograms, (cuts.high, cuts.low), (cuts.a, cuts.b, cuts.c), least)
 
     def _excess(self, g: Floats) -> Floats:
         """The violation of h by each set of neighbours."""

@@ -157,7 +157,7 @@ class ChangePlan(Budgeted[ChangePoint]):
 
     FORMAT: ClassVar[str] = "privatest/change/2"
     KIND: ClassVar[str] = "plan of a change point"
-    ASKED: ClassVar[str] = "change"
+    REQUEST_KEY: ClassVar[str] = "change"
     UNFIT: ClassVar[Mapping[str, str]] = {}
 
     method: str
@@ -263,8 +263,8 @@ class ChangePlan(Budgeted[ChangePoint]):
         hidden = ("detector", "curve", "named", "notion")
         settings = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in hidden}
         settings |= {name: getattr(self, name) for name in ("block", "clamp", "false_alarm", "threshold")}
-        if self._met is not None:
-            settings["privacy"] = self._met
+        if self._privacy_text is not None:
+            settings["privacy"] = self._privacy_text
         return {"change": settings, **({} if self.named else {"parts": self.detector.question()})}
 
     def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -357,7 +357,7 @@ class ChangePlan(Budgeted[ChangePoint]):
             block=None if self.method == "direct" else self.block,
             sums=sums,
             misfits=misfits,
-            privacy=self._met,
+            privacy=self._privacy_text,
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest.decision.run import Besides, Outcome
-from privatest.engines.records import OrderedRows
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.facts import Fact, short
 
@@ -274,7 +273,7 @@ class PublicOrder(Besides):
 
     def prepared(self, design: Any, records: Any) -> Any:  # noqa: ARG002 - the same for every design
         """The records themselves; refuses those that cannot tell the values of their order."""
-        if not (isinstance(records, OrderedRows) and records.has_order_values):
+        if not records.has_order_values:
             raise InvalidData(
                 "public_order=True cannot be kept here: this source sorts by the column order, but does not hand its "
                 "values over as they are. Leave public_order out."

@@ -1,4 +1,4 @@
-"""Options: from the table of questions to what a command is given, by its words and by a problem file.
+"""Arguments of commands: their parameters for typer, and their values from the command line and a problem file.
 
 Problem files hold the options of a command in TOML or JSON, under the same names::
 
@@ -7,10 +7,10 @@ Problem files hold the options of a command in TOML or JSON, under the same name
     epsilon = 0.5
     column = "value"
 
-A distribution may also be a table of label = probability, or a list of probabilities. What the command line says wins
-over the file. A command takes from the file what it has an option for; names that no command knows are refused.
+A distribution may also be a table of label = probability, or a list of probabilities. The command line overrides the
+file. A command reads from the file the options that it has; a name that no command has is refused.
 
-Files that options name are checked before the work starts, so that no result is lost for a typing error.
+Output files are checked before the work starts, so that no result is lost to a typing error.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from privatest import addresses, errors, options
 from privatest.cli.output import complain, read_bytes, reason
 
 Given = dict[str, Any]
-"""What a command line gave: every option of its command by name, None or False where it was not given."""
+"""The options of a command by name, as the command line gave them; None or False for those that it did not give."""
 
 LARGEST = 10_000_000
 ADDRESSES = ("data", "treatment", "ledger")
 ARGUMENTS = (options.DATA, options.TREATMENT, options.LINES)
 _SCHEME = re.compile(r"(?:duckdb|sqlite|file)[\w+]*://(?:/(?=/|[A-Za-z]:|[^/]))?")
 _BESIDE = ("", "-wal", "-shm", "-journal", ".next", ".lock")  # what databases and states keep beside themselves
-# How the files begin that commands write; a problem file is read instead.
+# The first bytes of the files that commands write. Problem files are recognised by reading them.
 _OURS = {"report": b"<!DOCTYPE html>", "save_design": b'{"format": "privatest/'}
 
 
@@ -56,21 +56,22 @@ def _whole(text: str) -> int:
         raise typer.BadParameter(f"{text[:40]!r} is not a whole number.") from None
 
 
-# What the words of a kind become; text where nothing stands here.
+# The type and the parser of each kind of value, by the kind's words. Other kinds are text.
 TYPES: dict[str, tuple[Any, Callable[[str], Any] | None]] = {
     "a number": (float, _number),
     "a whole number": (int, _whole),
-    "two numbers": (tuple[str, str], None),  # made numbers by asked_of: typer parses no pairs
+    "two numbers": (tuple[str, str], None),  # asked_of converts them to numbers: typer parses no pairs
     "texts": (list[str], None),
 }
 
 
 def signature(command: str) -> inspect.Signature:
-    """The parameters of a command, as typer reads them off a function."""
+    """Return a signature with the options of a command, from which typer makes its parameters."""
     return inspect.Signature([_parameter(option) for option in options.of(command)])
 
 
 def _parameter(option: options.Option) -> inspect.Parameter:
+    """Return an option as a parameter for typer."""
     kind, metavar, default = (
         option.kind,
         option.kind.metavar,
@@ -82,15 +83,17 @@ def _parameter(option: options.Option) -> inspect.Parameter:
     elif kind is options.SWITCH:
         annotation, default = Annotated[bool, typer.Option(options.flag(option.name), **shown)], False
     else:
-        made, parser = TYPES.get(kind.words, (str, None))
-        told = typer.Option(options.flag(option.name), metavar=metavar, parser=parser, **shown)
-        annotation = Annotated[made | None, told]
+        kind_type, parser = TYPES.get(kind.words, (str, None))
+        declared = typer.Option(options.flag(option.name), metavar=metavar, parser=parser, **shown)
+        annotation = Annotated[kind_type | None, declared]
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def asked_of(command: str, given: Given, needs: str | None = None) -> dict[str, Any]:
-    """What is asked: the options that the words gave, or else the problem file; all that the question needs
-    (``needs``, where that is not what the table says) must be among them."""
+    """Return the options of the question, from the command line or else from the problem file.
+
+    Refuses a question that lacks a required option: one that the table names or, if it is given, ``needs``.
+    """
     asked: dict[str, Any] = {}
     settings = [option.name for option in options.of(command) if option.role != options.MANNER]
     if given["problem"] is not None:
@@ -99,7 +102,7 @@ def asked_of(command: str, given: Given, needs: str | None = None) -> dict[str, 
         found = read_problem(given["problem"])
         asked = {name: value for name, value in found.items() if name in kinds and _fits(kinds[name], value)}
     if given.get("privacy") is not None and given.get("epsilon") is None:
-        asked.pop("epsilon", None)  # that of the problem file
+        asked.pop("epsilon", None)  # the problem file's
     elif given.get("epsilon") is not None and given.get("privacy") is None:
         asked.pop("privacy", None)
     words = {name: given[name] for name in settings if given[name] is not None and given[name] is not False}
@@ -113,18 +116,20 @@ def asked_of(command: str, given: Given, needs: str | None = None) -> dict[str, 
 
 
 def _check_there(data: Any) -> None:
-    """Refuse the name of a file that is not there before anything is said of what else is missing."""
+    """Refuse the name of a file that does not exist, before a message lists the missing options."""
     if isinstance(data, str) and FILE.search(data) and not os.path.exists(data):
         raise errors.InvalidInput(f"No file {data!r}.")
 
 
 FILE = re.compile(r"^[^*?\[:]+\.(csv|tsv|txt|json|jsonl|ndjson|parquet|feather|arrow)$", re.IGNORECASE)
-"""What can be nothing but the name of one file: no pattern, no address."""
+"""A name that can only be that of one file: no pattern, no address."""
 
 
 def need(settings: dict[str, Any], *names: str) -> dict[str, Any]:
-    """The settings, all of these among them."""
-    missing = [name for name in names if settings.get(name) is None and not (name == "epsilon" and _other(settings))]
+    """Return the settings, or raise InvalidInput if one of these names is missing."""
+    missing = [
+        name for name in names if settings.get(name) is None and not (name == "epsilon" and _has_notion(settings))
+    ]
     if missing:
         listed = ", ".join(map(options.flag, missing))
         raise errors.InvalidInput(
@@ -133,15 +138,15 @@ def need(settings: dict[str, Any], *names: str) -> dict[str, Any]:
     return settings
 
 
-def _other(settings: dict[str, Any]) -> bool:
-    """Whether a notion of privacy is given in place of epsilon."""
+def _has_notion(settings: dict[str, Any]) -> bool:
+    """Return whether a notion of privacy is given in place of epsilon."""
     return settings.get("privacy") is not None
 
 
 def one_of(settings: dict[str, Any], given: Given) -> dict[str, Any]:
-    """An alternative or a distance: what the command line says replaces the other one in the problem file.
+    """Keep an alternative or a distance: the one on the command line, or the alternative if a file gives both.
 
-    A file may name both, the distance for ``fit``; then the alternative is the more precise question.
+    A problem file may give both, the distance for ``fit``.
     """
     if given["distance"] is None:
         if "alternative" in settings:
@@ -152,7 +157,7 @@ def one_of(settings: dict[str, Any], given: Given) -> dict[str, Any]:
 
 
 def one_rule(settings: dict[str, Any], given: Given) -> dict[str, Any]:
-    """A bound on false alarms or a change taken for granted: the command line's replaces that of the problem file."""
+    """Keep a bound on false alarms or the assumption of a change: the command line overrides the problem file."""
     if given["false_alarm"] is None:
         if given["assume_change"]:
             settings.pop("false_alarm", None)
@@ -162,7 +167,7 @@ def one_rule(settings: dict[str, Any], given: Given) -> dict[str, Any]:
 
 
 def read_problem(path: str) -> dict[str, Any]:
-    """The settings in a problem file, each of the right kind."""
+    """Return the settings in a problem file; raise InvalidInput for an unknown name or a value of the wrong kind."""
     found = _parsed(path)
     for name, value in found.items():
         if name not in options.KEYS:
@@ -177,17 +182,17 @@ def read_problem(path: str) -> dict[str, Any]:
 
 
 def write_problem(path: str, settings: Mapping[str, Any]) -> None:
-    """A problem file from which :func:`read_problem` gets the same settings: JSON if it is named so, else TOML.
+    """Write a problem file from which :func:`read_problem` returns the same settings: JSON if named so, else TOML.
 
-    Guarantees: no password is written. Addresses are kept without it, and whoever runs the file gives it to the
-    database's own client (PGPASSWORD, or a file ~/.pgpass).
+    Guarantees: no password is written. Addresses are written without it, and whoever uses the file gives the password
+    to the database's client (PGPASSWORD, or a file ~/.pgpass).
     """
     kept = {name: settings[name] for name in options.KEYS if settings.get(name) is not None}
     for name in ADDRESSES:
-        if name in kept and (open_ := addresses.without_password(kept[name])) != kept[name]:
-            kept[name] = open_
+        if name in kept and (address := addresses.without_password(kept[name])) != kept[name]:
+            kept[name] = address
             complain(
-                f"The password of --{name} is not written to {path!r}: give it by PGPASSWORD or in ~/.pgpass when you "
+                f"The password of --{name} is not written to {path!r}. Give it by PGPASSWORD or in ~/.pgpass when you "
                 "use that file."
             )
     kept = {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
@@ -204,6 +209,7 @@ def write_problem(path: str, settings: Mapping[str, Any]) -> None:
 
 
 def _parsed(path: str) -> dict[str, Any]:
+    """Return the table that a problem file holds, JSON or TOML."""
     try:
         content = read_bytes(path, "The problem file", LARGEST)
     except errors.InvalidInput:
@@ -229,7 +235,7 @@ def _parsed(path: str) -> dict[str, Any]:
 
 
 def _fits(kind: options.Kind, value: object) -> bool:
-    """Whether a problem file's value is of the kind; true and false are switches and nothing else."""
+    """Return whether a value in a problem file is of this kind. Only switches are true or false."""
     if isinstance(value, bool) or kind is options.SWITCH:
         return isinstance(value, bool) and kind is options.SWITCH
     if kind is options.LAW:
@@ -240,6 +246,7 @@ def _fits(kind: options.Kind, value: object) -> bool:
 
 
 def _range(name: str, words: tuple[str, str]) -> tuple[float, float]:
+    """Return the two numbers that an option gives."""
     try:
         low, high = (float(word) for word in words)
     except ValueError:
@@ -250,6 +257,7 @@ def _range(name: str, words: tuple[str, str]) -> tuple[float, float]:
 
 
 def _clamp(text: str) -> str | tuple[float, ...]:
+    """Return a clamp from its text: a name, or two numbers."""
     if text in ("tuned", "paper"):
         return text
     try:
@@ -260,18 +268,18 @@ def _clamp(text: str) -> str | tuple[float, ...]:
 
 
 def check_written(given: Given, **paths: str | None) -> None:
-    """The same for a command that reads nothing but a problem file."""
+    """Check the output files of a command that reads nothing but a problem file."""
     check_target((given["problem"],), given["force"], **paths)
 
 
 def check_target(reads: Iterable[str | None] = (), force: bool = False, **paths: str | None) -> None:
-    """Refuse, by the option's name, a path that cannot be written, or that must not be.
+    """Refuse output files that cannot be written or must not be overwritten. ``paths`` are named by their options.
 
-    Guarantees: no file that ``reads`` names is written over, however it is spelt or linked, nor is a file written
-    twice; other files only if they are empty or such that the option has written before, or with ``force``.
+    Guarantees: no file that ``reads`` names is overwritten, however it is spelt or linked, and no file is written
+    twice. Any other file is overwritten only if it is empty, if the same option has written it, or with ``force``.
     """
     written = {name: path for name, path in paths.items() if path is not None}
-    # A large folder takes its time: it is looked through only where something is written.
+    # A large folder takes long to list, so that is done only if something is written.
     taken = [file for text in reads if text for file in _files(text)] if written else []
     for name, path in written.items():
         option = options.flag(name)
@@ -279,7 +287,7 @@ def check_target(reads: Iterable[str | None] = (), force: bool = False, **paths:
             for file in taken:
                 if _same(path, file):
                     raise errors.InvalidInput(
-                        f"{option} {path!r} is a file that this command reads or writes already. Name another one."
+                        f"{option} {path!r} is a file that this command reads or writes already. Name another file."
                     )
             taken.append(path)
             target = Path(path)
@@ -287,15 +295,18 @@ def check_target(reads: Iterable[str | None] = (), force: bool = False, **paths:
             if not path.strip() or target.is_dir():
                 raise errors.InvalidInput(f"{option} {path!r} must be the name of a file, not of a folder.")
             if not folder.is_dir():
-                raise errors.InvalidInput(f"{option} {path!r}: there is no folder {str(folder)!r}.")
+                raise errors.InvalidInput(
+                    f"{option} {path!r} is in a folder that does not exist, {str(folder)!r}. Create it first."
+                )
             if not os.access(target if target.exists() else folder, os.W_OK):
-                raise errors.InvalidInput(f"{option} {path!r}: you may not write there.")
+                raise errors.InvalidInput(
+                    f"{option} {path!r} cannot be written: you have no permission. Name another file."
+                )
             if target.exists() and not target.is_file():
                 raise errors.InvalidInput(f"{option} {path!r} is a pipe or a device. Name a file.")
             if name != "state" and not force and target.is_file() and not _ours(name, path):
                 raise errors.InvalidInput(
-                    f"{option} {path!r} is there already, and nothing that {option} writes. Name another one, or give "
-                    "--force."
+                    f"{option} {path!r} exists and was not written by {option}. Name another file, or give --force."
                 )
         except errors.InvalidInput:
             raise
@@ -304,7 +315,7 @@ def check_target(reads: Iterable[str | None] = (), force: bool = False, **paths:
 
 
 def _files(text: str) -> Iterator[str]:
-    """The files that a path, a glob, a folder or a database's address means, and what lies beside a database."""
+    """Yield the files of a path, a glob, a folder or a database's address, with the files that a database keeps."""
     path = os.path.expanduser(_SCHEME.sub("", text).partition("::")[0])
     if "://" in path or "\0" in path:
         return
@@ -317,17 +328,17 @@ def _files(text: str) -> Iterator[str]:
 
 
 def _same(path: str, other: str) -> bool:
-    """Whether two names lead to one file, or would if it were there."""
+    """Return whether two names lead to the same file, existing or not."""
     try:
         if os.path.samefile(path, other):
             return True
     except (OSError, ValueError):
-        pass  # one of them is not there yet
+        pass  # one of them does not exist yet
     return os.path.normcase(os.path.realpath(path)) == os.path.normcase(os.path.realpath(other))
 
 
 def _ours(name: str, path: str) -> bool:
-    """Whether the option may have written this file: it is empty, or of the kind that it writes."""
+    """Return whether the option may have written this file: it is empty, or of the kind that the option writes."""
     if os.path.getsize(path) == 0:
         return True
     if name == "save":

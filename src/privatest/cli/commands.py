@@ -1,22 +1,18 @@
-"""``plan``, ``compare``, ``curve``, and without data ``estimate`` and ``groups``: what to expect. No data are read.
+"""The commands, each a function of what the command line gave, and the way from a command line to an exit code.
 
-The commands that run on data (``test``, ``detect``, ``fit`` and so on), and who pays.
-
-``ledger grant``, ``show`` and ``verify`` look after the budgets.
-
-The commands that follow a stream, ``monitor`` and ``sequential``: lines in, one line of JSON for what they raise.
-
-The commands, put together, and from a command line to an exit code.
+Commands that plan (``plan``, ``compare``, ``curve``, and ``estimate`` and ``groups`` without data) read no data.
+Commands that run on data (``test``, ``detect``, ``fit``, ``estimate``, ``groups``) charge a ledger if one
+is named. Commands that follow a stream (``monitor``, ``sequential``) print one line of JSON for each alarm or verdict.
 
 ===== ==============================================================================================
-0     done (also with ``--exit-code``: null, or no change)
+0     success (also with ``--exit-code``: null, or no change)
 1     only with ``--exit-code``: alternative, or changed
-2     bad input, said in one or two lines on standard error; nothing was charged
+2     bad input; one or two lines on standard error say what is wrong; nothing was charged
 3     over budget; nothing was charged
-4     failed after the charge (or, without a ledger, after the answer was drawn), with a sentence that says how to get
-      the answer; the same request again is not charged again
+4     failure after the charge (or, without a ledger, after the answer was drawn); a sentence says how to get the
+      answer, and the same request is not charged again
 130   interrupted (Ctrl-C); if something was charged, standard error says so
-141   the reader of standard output went away
+141   the reader of standard output closed it
 ===== ==============================================================================================
 """
 
@@ -33,6 +29,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,10 +66,10 @@ from privatest.cli.output import (
 
 
 def plan(given: Given) -> None:
-    """How many records a test needs, how good that is, and what privacy costs.
+    """Plan a test: the number of records it needs, how good that is, and what privacy costs.
 
     Without --n: the smallest number of records that meets --advantage (2/3), or --alpha and --beta. With --n: the
-    error rates on so many records.
+    error rates on that number of records.
 
     \b
     Example:
@@ -83,21 +80,15 @@ def plan(given: Given) -> None:
     check_written(given, save=given["save"], save_design=given["save_design"], report=given["report"])
     with working("planning"):
         found = pt.plan(**asked)
-    if given["save"] is not None:
-        write_problem(given["save"], asked)
+    _save(given, asked)
     if given["save_design"] is not None:
         write_text(given["save_design"], found.design.to_json() + "\n", "--save-design")
-    if given["json"]:
-        emit_json(found.to_dict())
-    else:
-        facts(found.title, found.lines())
-    if given["report"] is not None:
-        about = {name: given[name] for name in ("purpose", "author")}
-        write_report(given["report"], question=asked, design=found.design, kind="plan", **about)
+    _show(given, found.to_dict(), found.title, found.lines())
+    _report(given, "plan", asked, design=found.design)
 
 
 def compare(given: Given) -> None:
-    """How many records each of the paper's tests needs, beside the best possible.
+    """Compare the numbers of records that the paper's tests need with the smallest possible number.
 
     \b
     Example:
@@ -115,16 +106,15 @@ def compare(given: Given) -> None:
             found = pt.compare(**asked)
     else:
         if given["epsilon"] is None:
-            asked.pop("epsilon", None)  # that of the problem file
+            asked.pop("epsilon", None)  # the problem file's
         with working("comparing notions of privacy"):
             found = pt.notions.compare(**asked, privacy=notion)
-    if given["save"] is not None:
-        write_problem(given["save"], asked)
+    _save(given, asked)
     _tabled(given, found)
 
 
 def curve(given: Given) -> None:
-    """Exact error rates against the number of records.
+    """Print exact error rates for several numbers of records.
 
     \b
     Example:
@@ -140,6 +130,7 @@ def curve(given: Given) -> None:
 
 
 def _tabled(given: Given, found: pt.results.Comparison | pt.results.NotionComparison | pt.results.PowerCurve) -> None:
+    """Print a table, or its JSON."""
     if given["json"]:
         emit_json(found.to_dict())
         return
@@ -148,7 +139,7 @@ def _tabled(given: Given, found: pt.results.Comparison | pt.results.NotionCompar
 
 
 def sizes_of(text: str, name: str = "n") -> list[int]:
-    """Whole numbers that an option lists."""
+    """Return the whole numbers that an option lists, such as "50,100,200"."""
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
@@ -158,9 +149,9 @@ def sizes_of(text: str, name: str = "n") -> list[int]:
 
 
 def plan_estimate(given: Given, asked: Mapping[str, Any], rules: Mapping[str, Any]) -> None:
-    """How long the interval of an estimate will be, beside what no private interval can beat; or for how many records.
+    """Print how wide the interval will be on --n records, or how many records an interval of --width needs.
 
-    ``rules`` is what says which estimate it is.
+    ``rules`` are the arguments that describe the estimate.
     """
     width, words = given["width"], dict(rules)
     if width is None and "n" not in words:
@@ -169,24 +160,24 @@ def plan_estimate(given: Given, asked: Mapping[str, Any], rules: Mapping[str, An
         raise errors.InvalidInput("--n and --width were both given: one follows from the other. Give one of them.")
     check_written(given, save=given["save"], report=given["report"])
     with working("planning"):
-        # The number of records that a width needs does not depend on the one that is asked.
+        # The number of records for a width does not depend on the number in the design.
         design = pt.design_estimate(**{"n": 100, **words})
         at = sum(design.between) / 2 if given["at"] is None else given["at"]
         if width is not None:
             design = design.at_n(design.sample_size(width=width, at=at))
         expected, bound = design.expected_width(at), design.width_bound(at)
         found = [
-            markup.Fact("at", at, f"the true {design.parameter}, for what follows"),
-            markup.Fact("coverage", design.coverage(at), "how often the interval holds it"),
-            markup.Fact("expected_width", expected, "of the interval, in the mean"),
-            markup.Fact("width_bound", bound, "no private interval is shorter in the mean"),
-            markup.Fact("ratio", expected / bound if bound > 0 else None, "of the two"),
+            markup.Fact("at", at, f"the true {design.parameter} that the rest assumes"),
+            markup.Fact("coverage", design.coverage(at), "probability that the interval holds it"),
+            markup.Fact("expected_width", expected, "mean width of the interval"),
+            markup.Fact("width_bound", bound, "no private interval has a smaller mean width"),
+            markup.Fact("ratio", expected / bound if bound > 0 else None, "expected width over this bound"),
         ]
     _planned(given, asked, "estimate", design, found)
 
 
 def plan_groups(given: Given, asked: Mapping[str, Any], rules: Mapping[str, Any]) -> None:
-    """How likely a lift is found with so many records, or how many records find it; ``rules`` says how they compare."""
+    """Print how likely --n records find a lift, or how many records find it; ``rules`` describe the comparison."""
     if given["rate"] is None or given["lift"] is None:
         raise errors.InvalidInput("Missing: DATA, or for a plan --rate and --lift.")
     rate, lift, words = given["rate"], given["lift"], dict(rules)
@@ -204,54 +195,65 @@ def plan_groups(given: Given, asked: Mapping[str, Any], rules: Mapping[str, Any]
                 raise errors.InvalidInput(f"n={given['n']!r} must be the records of both groups, such as 200,300.")
         design = pt.design_groups(n=(sizes[0], sizes[1]), **words)
         found = [
-            markup.Fact("rate", rate, "of the control group, for what follows"),
-            markup.Fact("lift", lift, "by how much the treatment's is larger"),
-            markup.Fact(
-                "power", markup.Probability(design.power((rate, rate + lift))), "how likely the difference is found"
-            ),
+            markup.Fact("rate", rate, "rate of the control group that the rest assumes"),
+            markup.Fact("lift", lift, "rate of the treatment group minus it"),
+            markup.Fact("power", markup.Probability(design.power((rate, rate + lift))), "probability that it is found"),
         ]
     _planned(given, asked, "groups", design, found)
 
 
 def _planned(given: Given, asked: Mapping[str, Any], command: str, design: Any, found: list[markup.Fact]) -> None:
-    """Print a plan, and write what is asked for."""
+    """Print the plan of an estimate or a comparison, and write the files that were asked for."""
+    _save(given, asked)
+    document = {**design.values(), **{name: markup.plain_value(value) for name, value, _ in found}}
+    known = [
+        (name.replace("_", " "), markup.short(value), meaning) for name, value, meaning in found if value is not None
+    ]
+    _show(given, document, design.title, [*design.lines(), *known])
+    _report(given, command, {**asked, "n": design.n}, design=design)
+
+
+def _save(given: Given, asked: Mapping[str, Any]) -> None:
+    """Write the problem file, if --save names one."""
     if given["save"] is not None:
         write_problem(given["save"], asked)
+
+
+def _show(given: Given, document: Mapping[str, Any], title: str, lines: list[tuple[str, str, str]]) -> None:
+    """Print the document with --json, the facts without it."""
     if given["json"]:
-        emit_json({**design.values(), **{name: markup.plain_value(value) for name, value, _ in found}})
+        emit_json(document)
     else:
-        told = [
-            (name.replace("_", " "), markup.short(value), meaning)
-            for name, value, meaning in found
-            if value is not None
-        ]
-        facts(design.title, [*design.lines(), *told])
+        facts(title, lines)
+
+
+def _report(given: Given, command: str, question: Mapping[str, Any], **content: Any) -> None:
+    """Write the report, if --report names a file."""
     if given["report"] is not None:
-        about = {name: given[name] for name in ("purpose", "author")}
-        write_report(given["report"], question={**asked, "n": design.n}, design=design, kind=command, **about)
+        about = {name: given.get(name) for name in ("purpose", "author")}
+        write_report(given["report"], question=question, kind=command, **content, **about)
 
 
-ASKED = (options.RULE, options.WHERE, options.RUN)
-"""The roles of what a function takes that designs and runs in one call."""
+ARGUMENTS = (options.RULE, options.WHERE, options.RUN)
+"""The roles of the arguments of a function that designs and runs in one call."""
 PAID = ("ledger", "dataset", "request")
 TIMEOUT = "ledger_timeout"
 UNSEEN = (
-    "Every row matches its hash, its neighbours and the sums. Alone this cannot see that rows were removed, or an "
-    "old copy put back, and the rest made to fit: check that with --since and a fingerprint kept elsewhere, as every "
-    "result and report of this ledger prints one."
+    "Every row matches its hash, its neighbours and the sums. This check alone does not detect that somebody removed "
+    "rows or restored an old copy and then recomputed the hashes. To detect that, use --since with a fingerprint that "
+    "was kept elsewhere; every result and report of this ledger prints one."
 )
-SEEN = "Every row matches its hash, its neighbours and the sums, and those up to the fingerprint are the same as then."
+SEEN = "Every row matches its hash, its neighbours and the sums, and the rows up to the fingerprint are unchanged."
 
 
 def grant(given: Given) -> None:
-    """Set the total budget of a data set; starts the ledger if there is none.
+    """Set the total budget of a data set, and create the ledger if there is none.
 
-    With --covers the budget is for these files or tables only: requests that read others are refused, and so are
+    With --covers the budget is for these files or tables only: requests that read other data are refused, and so are
     requests of other data sets that read these. "data in memory" stands for standard input and data frames.
 
-    Losses add up only if they are about the same neighbours. The budget hides one record that is replaced by another,
-    unless --neighbours says add-remove; with --unit it hides all rows of a person. Requests for add-remove count twice
-    in a budget for replace; others of another kind are refused.
+    The budget hides the replacement of one record, unless --neighbours is add-remove; with --unit it hides all rows of
+    a person. Requests for add-remove count twice in a budget for replace; any other mismatch is refused.
 
     \b
     Example:
@@ -284,7 +286,7 @@ def grant(given: Given) -> None:
 
 
 def show(given: Given) -> None:
-    """What is granted, spent and left, and every request so far; of a stream, how far it was released.
+    """Show what is granted, spent and left, every request so far, and how far each stream was released.
 
     \b
     Example:
@@ -309,7 +311,7 @@ def show(given: Given) -> None:
     headings = ("dataset", *amounts, *texts)
     show_table("Budgets" if composed else "Budgets of epsilon", headings, rows, left=("dataset", *texts))
     if composed:
-        say("Added up: what the same requests would come to if their losses were only added up, not composed.")
+        say("Added up: the total of the same requests if their losses were only added up, not composed.")
     newest = {(entry.dataset, entry.request): entry.sequence for entry in history if entry.kind == "advance"}
     entries = [
         (
@@ -335,10 +337,10 @@ def show(given: Given) -> None:
 
 
 def verify(given: Given) -> None:
-    """Check every row, hash and sum of a ledger; exits with 2 if anything was edited.
+    """Check every row, hash and sum of a ledger; exit with 2 if anything was edited.
 
-    Alone it sees edits by those who do not recompute the hashes. With --since it sees, too, that rows were removed or
-    the whole ledger written anew or put back, up to the fingerprint, if that was kept where they cannot change it.
+    Without --since this detects edits after which the hashes were not recomputed. With --since and a fingerprint that
+    was kept elsewhere it also detects that rows up to the fingerprint were removed, rewritten or restored from a copy.
 
     \b
     Example:
@@ -357,6 +359,7 @@ def verify(given: Given) -> None:
 
 
 def _line(book: Any, dataset: str) -> dict[str, Any]:
+    """Return what is granted, spent and left of a data set's budget, and what it protects."""
     granted, spent, left = book.granted(dataset), book.spent(dataset), book.left(dataset)
     whom = book.protects(dataset)
     line = {"dataset": dataset, "granted": _plain(granted), "spent": _plain(spent), "left": _plain(left)}
@@ -368,7 +371,7 @@ def _line(book: Any, dataset: str) -> dict[str, Any]:
 
 
 def _spared(spent: Any, added: Any) -> str | None:
-    """How much less of the first number composition costs than adding up; None where nothing can be said."""
+    """Return the share of the budget that composition saves over adding up; None if the two do not compare."""
     if isinstance(spent, Fraction) or added is None or isinstance(added, Fraction):
         return None
     place = 0 if spent.name == "approx" else -1
@@ -376,62 +379,67 @@ def _spared(spent: Any, added: Any) -> str | None:
 
 
 def _plain(amount: Any) -> float | str | None:
-    """An amount of a ledger in JSON: an epsilon as a number, every other notion as its text."""
+    """Return an amount of a ledger for JSON: an epsilon as a number, any other notion as its text."""
     return None if amount is None else float(amount) if isinstance(amount, Fraction) else str(amount.text)
 
 
 def _amount(value: Any) -> str:
-    """The same in a table: with few digits."""
+    """Return an amount that :func:`_plain` returned for a table, with few digits."""
     if value is None or isinstance(value, float):
         return "" if value is None else f"{value:g}"
     return str(pt.notions.parse(value)) if "(" in value else str(value)
 
 
 def check_payment(asked: Mapping[str, Any]) -> None:
-    """All three or none."""
+    """Refuse a ledger, a data set or a request without the other two."""
     named = [name for name in PAID if name in asked]
     if TIMEOUT in asked and "ledger" not in asked:
-        raise errors.InvalidInput("--ledger-timeout without --ledger: there is nothing to wait for.")
+        raise errors.InvalidInput("--ledger-timeout needs --ledger. Name the ledger, or leave it out.")
     if named and len(named) < len(PAID):
         missing = ", ".join(f"--{name}" for name in PAID if name not in named)
-        raise errors.InvalidInput(f"--{', --'.join(named)} without {missing}: the three go together.")
+        raise errors.InvalidInput(f"--{', --'.join(named)} was given without {missing}. Give all three, or none.")
 
 
 def paid(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The ledger, opened, and who pays for what; nothing where nobody pays."""
+    """Return the opened ledger, the data set and the request as arguments of a run; nothing without a ledger."""
     if "ledger" not in asked:
         return {}
     return {"ledger": opened(asked), "dataset": asked["dataset"], "request": asked["request"]}
 
 
 def opened(asked: Mapping[str, Any], *, create: bool = False) -> Any:
-    """The ledger that is asked for, waiting for others as long as asked."""
+    """Open the ledger that --ledger names."""
     words = {"timeout": asked[TIMEOUT]} if asked.get(TIMEOUT) is not None else {}
     return pt.Ledger(asked["ledger"], create=create, **words)
 
 
 @contextmanager
 def answered(asked: Mapping[str, Any], again: str | None = None) -> Iterator[None]:
-    """What is done after the charge: if it fails, the complaint says how to go on (``again``, if not by itself)."""
+    """Add to an error within the context, which comes after the charge, a note that says how to get the answer.
+
+    The note is ``again``, or one that follows from the ledger and the request.
+    """
     try:
         yield
     except ReaderGone:
         raise
     except BaseException as error:
         if not hasattr(error, "exit_code"):  # typer's own way out
-            note = again or "The answer was drawn and no ledger keeps it: asking again spends epsilon again."
+            note = again or "The answer was drawn, and no ledger keeps it. Another run spends epsilon again."
             if again is None and "ledger" in asked:
-                kept = f"Request {asked['request']!r} of data set {asked['dataset']!r} is charged, its answer recorded"
-                note = f"{kept}: the same command gives it again, without a new charge."
+                kept = (
+                    f"Request {asked['request']!r} of data set {asked['dataset']!r} is charged and its answer recorded."
+                )
+                note = f"{kept} The same command returns it without a new charge."
             errors.note_charge(error, note)
         raise
 
 
 def budget(asked: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """What is left after a run, as a line of its table."""
+    """Return a line for a run's table that says what is left of the budget."""
     if "ledger" not in asked:
         spent = "epsilon" if asked.get("privacy") is None else "budget"
-        return [("budget", "no ledger", f"note somewhere that this {spent} is spent")]
+        return [("budget", "no ledger", f"keep a note that this {spent} is spent")]
     with opened(asked) as ledger:
         left, granted = ledger.left(asked["dataset"]), ledger.granted(asked["dataset"])
     of = f"of {_amount(_plain(granted))} for data set {asked['dataset']}"
@@ -439,11 +447,11 @@ def budget(asked: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def check(given: Given) -> None:
-    """What a question would make of the data: NOT PRIVATE, for the eyes of their holder.
+    """Check how the data would be read. The output is NOT PRIVATE: it is for the holder of the data only.
 
-    Counts records that are missing, unreadable or outside both supports, and says which labels are unknown. Describe
-    the question as for "test" or "detect"; by --family for "estimate" and "groups"; by --null and --distance for "fit".
-    It costs nothing, is charged to nobody and written nowhere: do not hand it on.
+    It counts records that are missing, unreadable or outside both supports, and lists unknown labels. Describe the
+    question as for "test" or "detect", with --family for "estimate" and "groups", or with --null and --distance for
+    "fit". Nothing is charged and nothing is written. Do not pass the output on.
 
     \b
     Example:
@@ -468,17 +476,14 @@ def check(given: Given) -> None:
         about = {name: asked[name] for name in ("between", "success") if name in asked}
         words["null"] = pt.design_estimate(asked["family"], **about, epsilon=1, n=1000, missing="none")
     found = pt.check(_read_as(asked), **words)
-    if given["json"]:
-        emit_json(found.to_dict())
-    else:
-        facts(found.title, found.lines())
+    _show(given, found.to_dict(), found.title, found.lines())
 
 
 def decide(given: Given) -> None:
-    """Whether data come from the null or from the alternative, with privacy.
+    """Decide with privacy whether the data come from the null or from the alternative.
 
-    Every run spends epsilon. With --ledger, --dataset and --request it is charged first, and the same request again
-    returns the same answer for nothing.
+    Every run spends epsilon. With --ledger, --dataset and --request it is charged first, and repeating the request
+    returns the same answer free of charge.
 
     \b
     Example:
@@ -506,55 +511,47 @@ def decide(given: Given) -> None:
 
 
 def _saved(path: str, given: Given) -> pt.results.PrivateTest:
-    """A test from a file; nothing else may say what the test is."""
+    """Return the test that --design names; options that describe a test are refused beside it."""
     also = [options.flag(name) for name in options.named("test", options.RULE) if given[name] is not None]
     if also:
-        raise errors.InvalidInput(f"--design says what the test is; leave out {', '.join(also)}.")
+        raise errors.InvalidInput(f"--design already describes the test. Leave out {', '.join(also)}.")
     return pt.results.PrivateTest.from_json(read_text(path, "--design"))
 
 
 def detect(given: Given) -> None:
-    """When data in order of time changed from the null to the alternative, with privacy.
+    """Find with privacy when data in order of time changed from the null to the alternative.
 
-    The index counts records from 0 and is that of the first record of the new regime. The answer may be "no change":
-    unchanged data are said to have changed with probability 0.05 at most, or --false-alarm. With --assume-change an
-    index is always named. With --changes several all changes are looked for: to the alternative, back, and so on.
+    The index counts records from 0 and is that of the first record of the new regime. The answer may be "no change": a
+    change is found in unchanged data with probability at most 0.05, or --false-alarm. With --assume-change an index is
+    always named. With --changes several all changes are found: to the alternative, back, and so on.
 
     \b
     Example:
       privatest detect claims.csv --column value --null "normal(0,1)" \\
           --alternative "normal(0.5,1)" --epsilon 0.5
     """
-    asked = one_rule(one_of(asked_of("detect", given), given), given)
-    source = _checked(given, asked)
-    _save(given, asked)
-    found = pt.detect_change(source, **_of_role("detect", asked, *ASKED), **paid(asked))
-    _answer("detect", given, asked, found)
+    _ask("detect", given, one_rule(one_of(asked_of("detect", given), given), given))
 
 
 def fit(given: Given) -> None:
-    """Whether data come from the null or from anything at a distance from it, with privacy.
+    """Decide with privacy whether the data come from the null or from any law at a distance from it.
 
     \b
     Example:
       privatest fit survey.csv --column answer \\
           --null "categorical(yes=0.5, no=0.5)" --distance 0.1 --epsilon 1
     """
-    asked = asked_of("fit", given)
     if given["any_power"] and given["beta"] is not None:
         raise errors.InvalidInput("--any-power and --beta were both given. Give one of them.")
-    source = _checked(given, asked)
-    _save(given, asked)
-    rules = _of_role("fit", asked, *ASKED) | ({"beta": None} if given["any_power"] else {})
-    found = pt.goodness_of_fit(source, **rules, **paid(asked))
-    _answer("fit", given, asked, found)
+    _ask("fit", given, asked_of("fit", given), **({"beta": None} if given["any_power"] else {}))
 
 
 def estimate(given: Given) -> None:
-    """How large a rate, a mean or another parameter is, with privacy: an estimate and an exact interval.
+    """Estimate a rate, a mean or another parameter with privacy, with an exact interval.
 
-    The question mark in --family is what is asked for. Without DATA nothing is read or spent: it is a plan for --n
-    records, or for an interval of --width, where the true value is --at.
+    The "?" in --family marks the parameter. Without DATA the command plans: it reads nothing, spends nothing, and
+    prints the expected width on --n records, or the number of records for an interval of --width, if the true value
+    is --at.
 
     \b
     Example:
@@ -568,22 +565,18 @@ def estimate(given: Given) -> None:
         return
     if asked.get("neighbours") == "add-remove" and "n" not in asked:
         raise errors.InvalidInput(
-            "n is missing: with --neighbours add-remove the number of records is not public, and an estimate made for "
-            "it would tell it. Say how many you expect: --n"
+            "n is missing: with --neighbours add-remove the number of records is private, and an estimate designed for "
+            "it would reveal it. Give the number that you expect: --n"
         )
-    source = _checked(given, asked)
-    _save(given, asked)
-    with working("estimating"):
-        found = pt.estimate(source, **_of_role("estimate", asked, *ASKED), **paid(asked))
-    _answer("estimate", given, asked, found)
+    _ask("estimate", given, asked)
 
 
 def groups(given: Given) -> None:
-    """Whether two groups have the same rate (an A/B test), with privacy: decision, p-value, difference and interval.
+    """Compare the rates of two groups with privacy (an A/B test): decision, p-value, difference and interval.
 
-    Give the data of both groups, or one table and --group, the column that names the group of a row. Records that are
-    1 count as successes, or those that --above or --success says. Without DATA nothing is read or spent: it is a plan,
-    of how likely --n records show a --lift of --rate, or of how many records do.
+    Give the data of both groups, or one table and --group, the column that names the group of a row. A record is a
+    success if it is 1, or as --above or --success says. Without DATA the command plans: it reads nothing, spends
+    nothing, and prints the probability that --n records find a --lift over --rate, or the number of records that do.
 
     \b
     Example:
@@ -596,34 +589,41 @@ def groups(given: Given) -> None:
         return
     if "treatment" not in asked and "group" not in asked:
         raise errors.InvalidInput(
-            "The data of one group only were given. Give those of the other, too, or --group, the column of groups."
+            "Only one group's data were given. Give the data of the other group, or --group, the column of groups."
         )
     if "treatment" in asked and asked["treatment"] == asked["data"] == STANDARD_INPUT:
-        raise errors.InvalidInput("Standard input holds one group only. Name a file for the other.")
+        raise errors.InvalidInput("Standard input can hold only one of the groups. Name a file for the other.")
+    _ask("groups", given, asked)
+
+
+def _ask(command: str, given: Given, asked: dict[str, Any], **more: Any) -> None:
+    """Run a question on the data by the function that the table of options names, and print the answer."""
     source = _checked(given, asked, asked.get("treatment"))
-    other = pt.data.open_once(_read_as(asked, "treatment")) if "treatment" in asked else None
+    others = [pt.data.open_once(_read_as(asked, "treatment"))] if "treatment" in asked else []
     _save(given, asked)
-    with working("comparing the groups"):
-        rules = _of_role("groups", asked, *ASKED)
-        found = pt.compare_groups(source, other, **rules, **paid(asked))
-    _answer("groups", given, asked, found)
+    function = attrgetter(options.QUESTIONS[command].call)(pt)
+    with working("computing"):
+        found = function(source, *others, **_of_role(command, asked, *ARGUMENTS), **more, **paid(asked))
+    _answer(command, given, asked, found)
 
 
 def _is_plan(command: str, given: Given, asked: Mapping[str, Any], *planned: str) -> bool:
-    """Whether there are no data, so that a plan is asked for; what goes with one of the two only is refused."""
+    """Return whether the command plans, because no data are given. Options of the other mode are refused."""
     roles = (options.SOURCE, options.WHERE, options.READING, options.RUN, options.PAYER)
     on_data = options.named(command, *roles)
     if "data" not in asked:
         if also := [options.flag(name) for name in on_data if name in asked]:
-            raise errors.InvalidInput(f"The data are missing: give DATA, or for a plan leave out {', '.join(also)}.")
+            raise errors.InvalidInput(f"The data are missing. Give DATA, or for a plan leave out {', '.join(also)}.")
         return True
     if also := [options.flag(name) for name in planned if given[name] is not None]:
-        raise errors.InvalidInput(f"{', '.join(also)}: this is for a plan. Leave it out, or leave out the data.")
+        raise errors.InvalidInput(
+            f"{', '.join(also)} is for plans, which read no data. Leave it out, or leave out the data."
+        )
     return False
 
 
 def _checked(given: Given, asked: Mapping[str, Any], *reads: str | None) -> Any:
-    """The data to read, once all that can be known to fail has been looked at."""
+    """Check the output files and the payment, then open the data."""
     reads = (asked["data"], asked.get("ledger"), given["problem"], *reads)
     check_target(reads, given["force"], save=given["save"], report=given["report"])
     check_payment(asked)
@@ -631,7 +631,7 @@ def _checked(given: Given, asked: Mapping[str, Any], *reads: str | None) -> Any:
 
 
 def _read_as(asked: Mapping[str, Any], name: str = "data") -> Any:
-    """The data that are asked about, to be read as asked."""
+    """Return the data with the rules for reading their texts."""
     words = _of_role("detect", asked, options.READING)  # which has all of them
     if "missing" in words:
         words["missing"] = options.separate(words["missing"])
@@ -640,12 +640,15 @@ def _read_as(asked: Mapping[str, Any], name: str = "data") -> Any:
 
 
 def address_of(data: str, *, table: bool = False) -> Any:
-    """What the package reads: the path or address itself, or standard input for ``-``.
+    """Return the path or address itself, or the lines of standard input for ``-``.
 
-    That is one record a line; where a column is named it is comma-separated, and its first line names the columns.
+    Each line of standard input is a record. If a column is named, the lines are comma-separated fields, and the first
+    line names the columns.
     """
     if not data.strip():
-        raise errors.InvalidInput("The data's name is empty. Give a file, a table's address, or - for standard input.")
+        raise errors.InvalidInput(
+            "The name of the data is empty. Give a file, a table's address, or - for standard input."
+        )
     if data != STANDARD_INPUT:
         missing = "://" not in data and not os.path.exists(data) and not glob.glob(data)
         return Path(data) if missing else data  # a path, whatever its name ends with: messages say what is missing
@@ -653,30 +656,13 @@ def address_of(data: str, *, table: bool = False) -> Any:
     return pt.data.read_lines(lines, table=table)
 
 
-def _save(given: Given, asked: Mapping[str, Any]) -> None:
-    if given["save"] is not None:
-        write_problem(given["save"], asked)
-
-
 def _answer(command: str, given: Given, asked: Mapping[str, Any], found: Any) -> None:
-    """Print what was found, write its report, and exit as asked; a failure says how to get the answer again."""
+    """Print a release, write its report, and exit as --exit-code says; a failure says how to get the answer again."""
     with answered(asked):
-        if given["json"]:
-            emit_json(found.to_dict())
-        else:
-            facts(found.title, [*found.lines(), *budget(asked)])
+        _show(given, found.to_dict(), found.title, [*found.lines(), *([] if given["json"] else budget(asked))])
         if given["report"] is not None:
-            about = {name: given[name] for name in ("purpose", "author")}
             with opened(asked) if "ledger" in asked else nullcontext() as book:
-                write_report(
-                    given["report"],
-                    question=asked,
-                    design=found.design,
-                    result=found,
-                    kind=command,
-                    ledger=book,
-                    **about,
-                )
+                _report(given, command, asked, design=found.design, result=found, ledger=book)
     if given.get("exit_code"):
         other = found.changed is not False if command == "detect" else found.decision == "alternative"
         if other:
@@ -684,7 +670,7 @@ def _answer(command: str, given: Given, asked: Mapping[str, Any], found: Any) ->
 
 
 def _of_role(command: str, asked: Mapping[str, Any], *roles: str) -> dict[str, Any]:
-    """What was asked of some roles: the arguments of a function."""
+    """Return the given options that have one of these roles, as arguments of a function."""
     return {name: asked[name] for name in options.named(command, *roles) if name in asked}
 
 
@@ -693,9 +679,9 @@ AT_ONCE = 1 << 16
 
 
 def arriving(name: str) -> Iterator[list[bytes]]:
-    """Batches of complete lines, each as soon as it is there. The last line may lack its end.
+    """Return batches of complete lines, each as soon as it has arrived. The last line may lack its end.
 
-    The name is checked at once, before the first line is asked for.
+    The name is checked at once, before the first line is read.
     """
     if name == STANDARD_INPUT:
         if sys.stdin is None or sys.stdin.closed:
@@ -705,12 +691,13 @@ def arriving(name: str) -> Iterator[list[bytes]]:
 
 
 def _pieces(file: int) -> Iterator[bytes]:
+    """Yield what can be read from an open file, piece by piece."""
     while piece := os.read(file, AT_ONCE):
         yield piece
 
 
 def _typed() -> Iterator[bytes]:
-    """Standard input, each piece as soon as it is there; also where it is no file of the system's."""
+    """Yield standard input, piece by piece; as one piece if the system has no file for it."""
     try:
         number = sys.stdin.fileno()
     except OSError:
@@ -720,6 +707,7 @@ def _typed() -> Iterator[bytes]:
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """Yield the complete lines in pieces of a text, without a byte order mark."""
     rest, first = b"", True
     for piece in pieces:
         whole, rest = followed.whole_lines(rest, piece)
@@ -732,21 +720,21 @@ def _lines(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
 
 NOUNS = {"monitor": "monitor", "sequential": "sequential test"}
 _REMEDY = (
-    "If the old file has another name now, read its rest first, by that name. Then, if the lines here are new, add "
-    "--new-file; if they are the same and more, pipe them in, with --from-start."
+    "If the old file was renamed, read the rest of it first, by its new name. Then, if the lines here are new, add "
+    "--new-file; if they are the old lines and more, pipe them in with --from-start."
 )
 
 
 def monitor(given: Given) -> None:
-    """Watch records as they come, one a line, and say when they changed, with privacy.
+    """Watch records as they arrive, one per line, and raise an alarm with privacy when they have changed.
 
-    An alarm is one line of JSON; watching ends with it, unless --go-on is given. A line that makes no sense is a
-    record like any other, with a fixed score. With --state a monitor that was stopped goes on, in a file behind the
-    lines it has seen. --json adds a last line with the monitor's promises and what it released.
+    An alarm is one line of JSON; watching ends with it, unless --go-on is given. An unusable line is a record like any
+    other, with a fixed score. With --state a monitor that was stopped continues; in a file it continues after the lines
+    that it has read. --json adds a last line with the monitor's guarantees and what it released.
 
-    Reading stops with an error where the file was replaced or cut short, while it is read or since the state was
-    kept: no line is released twice, and none is left out without a word. With --new-file such a file is read from its
-    first line. A log that is rotated is best piped in, as in the example: tail -F goes on with the next file.
+    Reading stops with an error if the file was replaced or cut short while it was read or since the state was written,
+    so that no line is released twice and none is skipped. With --new-file such a file is read from its first line. To
+    read a log that is rotated, pipe it in as in the example: tail -F continues with the next file.
 
     \b
     Example:
@@ -759,12 +747,12 @@ def monitor(given: Given) -> None:
 
 
 def sequential(given: Given) -> None:
-    """Test P against Q on records as they come, one a line, and stop as soon as they allow it, with privacy.
+    """Test P against Q with privacy on records as they arrive, one per line, and stop as soon as they suffice.
 
-    The verdict is one line of JSON: the decision, after how many records, and the e-value, which is evidence against
-    the null that is valid whenever one looks. Reading ends with it. --state, --follow, --new-file and a ledger are as
-    for monitor. --json adds a last line with the promises (expected numbers of records, exact errors), the walk of the
-    log e-value and what was released. With --report a page is written once there is a verdict.
+    The verdict is one line of JSON: the decision, the number of records, and the e-value, which is evidence against the
+    null and valid at any time. Reading ends with it. --state, --follow, --new-file and a ledger are as for monitor.
+    --json adds a last line with the guarantees (expected numbers of records, exact errors), the walk of the log e-value
+    and what was released. With --report a page is written once there is a verdict.
 
     \b
     Example:
@@ -782,14 +770,18 @@ def sequential(given: Given) -> None:
 
 
 def _watch(command: str, given: Given, asked: dict[str, Any]) -> list[Any]:
-    """Feed lines to a monitor or a sequential test, and print what it raises; all of that comes back."""
+    """Feed lines to a monitor or a sequential test; print and return its alarms or verdicts."""
     name = STANDARD_INPUT if given["file"] is None else given["file"]
     follow, state, new_file = given["follow"], given["state"], given["new_file"]
     if follow and name == STANDARD_INPUT:
-        raise errors.InvalidInput("--follow needs the name of a file. Standard input is followed anyway.")
+        raise errors.InvalidInput(
+            "--follow needs the name of a file. Standard input is always followed. Leave --follow out."
+        )
     check_target((name, asked.get("ledger"), given["problem"]), state=state)
     if new_file and name == STANDARD_INPUT:
-        raise errors.InvalidInput("--new-file needs the name of a file. Standard input is read as new lines anyway.")
+        raise errors.InvalidInput(
+            "--new-file needs the name of a file. Lines of standard input are always new. Leave --new-file out."
+        )
     batches = arriving(name) if name == STANDARD_INPUT else None
     growing = followed.LineFile(name) if batches is None else None
     watcher = _opened(command, state, asked, None if batches is not None else name)
@@ -819,20 +811,23 @@ def _watch(command: str, given: Given, asked: dict[str, Any]) -> list[Any]:
 
 
 def _how_to_go_on(command: str, asked: Mapping[str, Any], state: str | None) -> str:
+    """Return a note that says how a stream that failed after its charge continues."""
     charged, noun = f"Request {asked.get('request')!r} of data set {asked.get('dataset')!r} is charged", NOUNS[command]
     if state is None:
-        return f"{charged}. Without --state its {noun} cannot go on: another request is charged again."
-    return f"{charged}, its {noun} kept: the same command goes on from {state!r}, without a new charge."
+        return f"{charged}. Without --state its {noun} cannot continue; another request is charged again."
+    return f"{charged}, and its {noun} is kept: the same command continues from {state!r} without a new charge."
 
 
 def _opened(command: str, state: str | None, asked: dict[str, Any], source: str | None) -> Any:
-    """The monitor or sequential test in the state file, if there is one, else a new one."""
+    """Return the monitor or sequential test of the state file, if there is one, else a new one."""
     read = source if "ledger" in asked else None
-    made: Any = getattr(pt, options.QUESTIONS[command].call)
+    made: Any = attrgetter(options.QUESTIONS[command].call)(pt)
     if state is not None and os.path.exists(state) and "null" not in asked:
         if rest := [name for name in asked if name not in ("ledger", "ledger_timeout")]:
             listed = ", ".join(map(options.flag, rest))
-            raise errors.InvalidInput(f"The state {state!r} says what is watched; {listed} would need --null as well.")
+            raise errors.InvalidInput(
+                f"The state {state!r} describes the question. Leave {listed} out, or give --null and all the rest."
+            )
         ledger = opened(asked) if "ledger" in asked else None
         return made.load(state, ledger=ledger, source=read)
     check_payment(asked)
@@ -843,7 +838,7 @@ def _opened(command: str, state: str | None, asked: dict[str, Any], source: str 
 
 
 def _after(batches: Iterator[list[bytes]], skipped: int) -> Iterator[list[bytes]]:
-    """The lines beyond the first ``skipped``, which must be there."""
+    """Yield the lines after the first ``skipped``, which must exist."""
     left = skipped
     for batch in batches:
         if left < len(batch):
@@ -852,12 +847,12 @@ def _after(batches: Iterator[list[bytes]], skipped: int) -> Iterator[list[bytes]
     if left:
         raise errors.InvalidInput(
             f"The state has seen {skipped} records, {left} more than standard input has lines. Leave --from-start out "
-            "where only new lines come."
+            "if all lines are new."
         )
 
 
 def _alarms(watcher: Any, batches: Iterator[followed.ReadLines], go_on: bool) -> Iterator[Any]:
-    """Each alarm or verdict, first the one that the state file holds; without ``go_on`` the first one only."""
+    """Yield each alarm or verdict, first the one in the state file; without ``go_on`` only one."""
     alarm = watcher.result
     while True:
         if alarm is not None:
@@ -880,9 +875,9 @@ BAD_INPUT, OVER_BUDGET, AFTER_CHARGE, INTERRUPTED, READER_GONE = 2, 3, 4, 130, 1
 # The marks by which typer asks for a shell completion.
 PROGRAM, COMPLETION = "privatest", "_PRIVATEST_COMPLETE"
 
-ABOUT = """Private tests: did this data come from P or from Q, when did it change, how large is it, did B beat A?
+ABOUT = """Private answers: did this data come from P or from Q, when did it change, how large is it, did B beat A?
 
-Say what you expect before you look: --null is P, --alternative is Q, --epsilon is the privacy loss.
+State the hypotheses before you look at the data: --null is P, --alternative is Q, --epsilon is the privacy loss.
 
 \b
 Example:
@@ -891,7 +886,7 @@ Example:
 
 
 def studio(given: Given) -> None:
-    """Open the studio, a page on this machine to plan by looking.
+    """Open the studio: a page on this machine to plan, run and watch in a browser.
 
     \b
     Example:
@@ -905,7 +900,7 @@ def studio(given: Given) -> None:
 
 
 def version(given: Given) -> None:
-    """The version of the package.
+    """Print the version of the package.
 
     \b
     Example:
@@ -939,9 +934,9 @@ COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (
 
 
 def _parsed(name: str, function: Callable[[Given], None]) -> Callable[..., None]:
-    """The command as typer takes one, its options those of the table.
+    """Return a command as a function for typer, with the options of the table.
 
-    When interrupted after a charge it says so, for typer keeps nothing but that it was interrupted.
+    If it is interrupted after a charge, it says so, because typer drops the note.
     """
 
     def parsed(**given: Any) -> None:
@@ -957,15 +952,16 @@ def _parsed(name: str, function: Callable[[Given], None]) -> Callable[..., None]
     return parsed
 
 
-def _told_version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    """Print the version and stop, for --version."""
+    if wanted:
         emit(f"{PROGRAM} {pt.__version__}")
         raise typer.Exit
 
 
 def _program(
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_told_version, help="Say the version and stop.")
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
     pass
@@ -973,13 +969,13 @@ def _program(
 
 @cache
 def command() -> Any:
-    """The program, as an object that runs a list of words."""
+    """Return the program: an object that runs a list of words."""
     # No rich markup: plain help starts quicker, and what users write is never read as markup.
     plain: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False, "no_args_is_help": True}
     app = typer.Typer(
         name="privatest", help=ABOUT, context_settings={"terminal_width": 80, "max_content_width": 80}, **plain
     )
-    ledger = typer.Typer(help="Budgets: who may spend how much epsilon on which data set.", **plain)
+    ledger = typer.Typer(help="Budgets: how much epsilon may be spent on which data set.", **plain)
     app.callback()(_program)
     for place, name, function in COMMANDS:
         (app if place is None else ledger).command(name)(_parsed(name, function))
@@ -990,7 +986,7 @@ def command() -> Any:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; never raises, never prints a traceback."""
     words = _pairs_apart(sys.argv[1:] if arguments is None else arguments)
-    told, sys.unraisablehook = sys.unraisablehook, _untold
+    before, sys.unraisablehook = sys.unraisablehook, _ignore_unraisable
     try:
         code = _dispatch(words)
         flush()
@@ -1011,11 +1007,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _complained(_unexpected(error), error)
     finally:
-        sys.unraisablehook = told
+        sys.unraisablehook = before
 
 
 def _pairs_apart(words: Sequence[str]) -> list[str]:
-    """The words of a command line, with "--between -3,3" written as "--between -3 3", which is what typer reads.
+    """Return the words of a command line with "--between -3,3" written as "--between -3 3", as typer reads it.
 
     >>> _pairs_apart(["estimate", "--between", "-3,3"]), _pairs_apart(["--between=-3,3"])
     (['estimate', '--between', '-3', '3'], ['--between', '-3', '3'])
@@ -1034,16 +1030,18 @@ def _pairs_apart(words: Sequence[str]) -> list[str]:
 
 
 def _complained(problem: object, error: Exception) -> int:
+    """Print a problem, with the note that something was charged, if the error has one; return the exit code."""
     note = errors.charge_note(error)
     complain(problem if note is None else f"{problem} {note}")
     return BAD_INPUT if note is None else AFTER_CHARGE
 
 
-def _untold(_error: object) -> None:
-    """Errors inside a library's callbacks, which Python would print with a traceback that may quote a record."""
+def _ignore_unraisable(_error: object) -> None:
+    """Drop errors in a library's callbacks, which Python would print with a traceback that may quote a record."""
 
 
 def _dispatch(words: list[str]) -> int:
+    """Run the command that the words name; return its exit code."""
     try:
         code = command().main(args=words, prog_name=PROGRAM, complete_var=COMPLETION, standalone_mode=False)
     except Exception as error:
@@ -1059,12 +1057,13 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _help_of(error: Exception) -> str:
+    """Return the command line that prints the help of the command in which the error arose."""
     context = getattr(error, "ctx", None)
     return f"{context.command_path if context is not None else PROGRAM} --help"
 
 
 def _unexpected(error: Exception) -> str:
-    """A line without the error's own text where that could quote a record."""
+    """Return a sentence about an unexpected error, without the error's own text, which could quote a record."""
     if isinstance(error, OSError) and error.strerror:
         where = f": {os.fsdecode(error.filename)}" if isinstance(error.filename, str | bytes) else ""
         return f"{error.strerror}{where}."
@@ -1072,4 +1071,4 @@ def _unexpected(error: Exception) -> str:
         return "A name holds characters that no file or database can have. Write it in plain letters."
     if isinstance(error, MemoryError):
         return "Not enough memory for this. Use fewer records or smaller numbers."
-    return f"This could not be computed ({type(error).__name__}). Please report the command line as a bug."
+    return f"The computation failed ({type(error).__name__}). Please report the command line as a bug."

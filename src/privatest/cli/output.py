@@ -1,4 +1,4 @@
-"""What is printed and written: JSON or tables on standard output, complaints on standard error, texts in files."""
+"""Output of commands: JSON or tables on standard output, error messages on standard error, texts in files."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ WIDTH = 80
 LONGEST_COMPLAINT = 700
 LARGEST_TEXT = 100_000_000
 PATIENCE = 10.0
-"""Seconds that a pipe may be silent where a short text is due."""
+"""Seconds that a pipe may be silent before a short text that is read from it."""
 NARROW, DROPPED = 60, ("note", "private", "")
-"""On a terminal of fewer columns facts lose their meanings, and tables these columns."""
+"""On a terminal with fewer columns, facts are shown without meanings and tables without these columns."""
 BAR = 16
 UNBROKEN, LONGEST_VALUE = 50, 60
-"""A word of so many letters, such as a fingerprint, and a value of so many stand below the table, the word unbroken."""
+"""A word of this many letters, such as a fingerprint, or a longer value is printed below the table, not in it."""
 
 
 class ReaderGone(BaseException):
-    """Whoever read standard output (``| head``) has closed it."""
+    """The reader of standard output, such as ``head``, has closed it."""
 
 
 def emit(text: str) -> None:
-    """One piece of text on standard output, at once."""
+    """Print a text on standard output at once."""
     if sys.stdout is None:
         return
     try:
@@ -48,16 +48,16 @@ def emit(text: str) -> None:
 
 
 def say(text: str) -> None:
-    """A sentence or two on standard output, in lines of the usual width.
+    """Print a sentence or two on standard output, in lines of at most ``WIDTH`` columns.
 
-    On a narrow terminal a fingerprint stays whole; nowhere is a line longer than ``WIDTH``, also where a path is.
+    On a narrow terminal a fingerprint stays whole.
     """
     lines = textwrap.wrap(plain(text), min(_width(), WIDTH), break_on_hyphens=False, break_long_words=False)
     emit("\n".join(part for line in lines for part in textwrap.wrap(line, WIDTH, break_on_hyphens=False)))
 
 
 def flush() -> None:
-    """Everything printed so far is on its way, or :class:`ReaderGone`."""
+    """Flush standard output; raise :class:`ReaderGone` if its reader has closed it."""
     if sys.stdout is not None and not sys.stdout.closed:
         try:
             sys.stdout.flush()
@@ -66,8 +66,8 @@ def flush() -> None:
 
 
 def _unprinted(error: OSError) -> BaseException:
-    """What to raise where standard output cannot be written: its reader is gone, its disk is full, ..."""
-    # Python flushes standard output once more when it ends; let that go nowhere.
+    """Return the error to raise if standard output cannot be written: its reader is gone, or its disk is full."""
+    # Python flushes standard output once more when it ends; that goes to the null device.
     with contextlib.suppress(OSError), open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
@@ -76,30 +76,30 @@ def _unprinted(error: OSError) -> BaseException:
 
 
 def emit_json(document: Mapping[str, Any], *, line: bool = False) -> None:
-    """One JSON document: indented, or on one line."""
+    """Print a JSON document, indented or on one line."""
     emit(json.dumps(document, indent=None if line else 2, allow_nan=False))
 
 
 def complain(problem: object) -> None:
-    """One or two lines on standard error, whatever characters the problem quotes."""
+    """Print a problem on standard error, in one or two lines, whatever characters it quotes."""
     text = plain(spoken(str(problem)))
     if len(text) > LONGEST_COMPLAINT:
         text = f"{text[: LONGEST_COMPLAINT // 2]} ... {text[-LONGEST_COMPLAINT // 2 :]}"
     if sys.stderr is not None:
         encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
-        with contextlib.suppress(OSError):  # nobody can be told; the exit code still says it
+        with contextlib.suppress(OSError):  # the exit code still tells
             print(f"privatest: {text}".encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
 
 
 def spoken(text: str) -> str:
-    """What the package tells a program to write, as the command line writes it; quotations stay as they are.
+    """Return a message of the package with its arguments written as options; quotations are unchanged.
 
     >>> spoken("Say which one holds the records: column=..."), spoken("null: 'nan' is not a number.")
     ('Say which one holds the records: --column', "--null: 'nan' is not a number.")
     >>> spoken("between=(1, 0) must have its lower end first. Leave max_rows_per_unit out, or use sample_size(...).")
     '--between 1 0 must have its lower end first. Leave --max-rows-per-unit out, or use privatest plan.'
     """
-    if " in the problem file " in text:  # where options are keys
+    if " in the problem file " in text:  # there they are keys, not options
         return text
     names = sorted({option.name for option in options.OPTIONS}, key=len, reverse=True)
     known, long = "|".join(names), "|".join(name for name in names if "_" in name)
@@ -109,24 +109,24 @@ def spoken(text: str) -> str:
         rf"|(?<![\w.-])({known})(?= is missing)"
         rf"|^({known})(?=: )"  # what a sentence is about
     )
-    told, named = "", False
+    message, named = "", False
     for place, part in enumerate(_KEPT.split(text)):
         if place % 2:
-            told += f" {part}" if named else _CALLS.get(part, part)
+            message += f" {part}" if named else _CALLS.get(part, part)
         else:
-            told += asked.sub(_as_option, part)
+            message += asked.sub(_as_option, part)
         named = part.endswith("=")  # name='a quotation'
-    return told
+    return message
 
 
 _KEPT = re.compile(r"(^[a-z_]+: \w+=\S+|(?<!\w)'[^']*'(?!\w)|\b[\w.]+\([^()]*\))")
-"""A parameter of a law ("normal: sd=-1"), quotations, and calls of functions."""
+"""Parts of a message that stay: a parameter of a law ("normal: sd=-1"), quotations, and calls of functions."""
 _CALLS = {"sample_size(...)": "privatest plan", "ledger.grant()": "privatest ledger grant"}
 _SWITCHES = {option.name for option in options.OPTIONS if option.kind is options.SWITCH}
 
 
 def _as_option(found: re.Match[str]) -> str:
-    """An option as it is given to a command: ``--between 0 1``."""
+    """Return an argument in a message as an option: ``--between 0 1`` for ``between=(0, 1)``."""
     name, value = found[1] or found[3] or found[4] or found[5], found[2]
     flag = options.flag(name)
     if value in (None, "...") or (value == "True" and name in _SWITCHES):
@@ -139,14 +139,14 @@ def _as_option(found: re.Match[str]) -> str:
 
 
 def plain(text: object) -> str:
-    """The text on one line, with nothing in it that a terminal would obey."""
+    """Return the text on one line, without characters that control a terminal."""
     return "".join(
         letter if letter.isprintable() else " " if letter in "\n\t" else f"\\u{ord(letter):04x}" for letter in str(text)
     ).strip()
 
 
 def facts(title: str, lines: Iterable[tuple[str, str, str]]) -> None:
-    """A title, and below it one line for each fact: its name, its value and what that means."""
+    """Print a title, and below it a line for each fact: its name, its value and what the value means."""
     from rich.table import Table
 
     narrow = _width() < NARROW
@@ -166,11 +166,11 @@ def facts(title: str, lines: Iterable[tuple[str, str, str]]) -> None:
             say(f"{name.capitalize()}: {value}.")
         else:
             say(f"{name.capitalize()}, {meaning}:" if meaning else f"{name.capitalize()}:")
-            say(value)  # on a line of its own: whole, unless it is longer than any line
+            say(value)  # on a line of its own, so that it is broken only if no line can hold it
 
 
 def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]], *, left: Sequence[str]) -> None:
-    """A table with a heading for each column; numbers to the right, the columns in ``left`` to the left."""
+    """Print a table with a heading for each column. The columns in ``left`` are aligned left, the others right."""
     from rich import box
     from rich.table import Table
 
@@ -187,7 +187,7 @@ def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[obje
         box=box.SIMPLE_HEAD, show_edge=not narrow, pad_edge=False, padding=(0, gap, 0, 0), collapse_padding=True
     )
     for heading in names:
-        # A number is never broken; on a narrow terminal the words around it go first.
+        # A number is never broken over lines.
         table.add_column(heading, justify="left" if heading in left else "right", overflow="fold")
         table.columns[-1].no_wrap = heading not in left
     for row in cells:
@@ -196,7 +196,7 @@ def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[obje
 
 
 def _least(names: Sequence[str], cells: Sequence[Sequence[str]], left: Sequence[str]) -> int:
-    """Columns that a narrow table needs, were its words wrapped and its numbers, dates and names whole."""
+    """Return the least width of a table in which words are wrapped, and numbers, dates and names are not."""
     widths = [
         max(len(word) for cell in column for word in (cell.split() if name in left and " " in cell else [cell]) or [""])
         for name, column in zip(names, zip(names, *cells, strict=True), strict=True)
@@ -205,7 +205,7 @@ def _least(names: Sequence[str], cells: Sequence[Sequence[str]], left: Sequence[
 
 
 def _stacked(names: Sequence[str], cells: Sequence[Sequence[str]]) -> Any:
-    """The rows one below the other, each value beside its heading."""
+    """Return the rows one below the other, each value beside its heading."""
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2), expand=False)
@@ -264,10 +264,7 @@ def _columns() -> int:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A sign of life while something is computed, on standard error and only if that is a terminal.
-
-    Then a bar, once it takes longer than two seconds and how far it has come is known.
-    """
+    """Show on standard error, if it is a terminal, that something is computed; after two seconds with a bar."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
@@ -280,15 +277,15 @@ def working(what: str) -> Iterator[None]:
             if time.monotonic() - started >= 2.0:
                 filled = round(BAR * headway.done / max(headway.total, 1))
                 bar = "\u2588" * filled + "\u2591" * (BAR - filled)
-                told = f"{headway.done} of {headway.total}" + (f" ({headway.detail})" if headway.detail else "")
-                status.update(f"{what} {bar} {plain(told)}")
+                text = f"{headway.done} of {headway.total}" + (f" ({headway.detail})" if headway.detail else "")
+                status.update(f"{what} {bar} {plain(text)}")
 
         with pt.progress(listener):
             yield
 
 
 def write_text(path: str, text: str, option: str) -> None:
-    """The text in a file, or an error that names the option."""
+    """Write the text to a file, or raise an error that names the option."""
     try:
         Path(path).write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -296,7 +293,7 @@ def write_text(path: str, text: str, option: str) -> None:
 
 
 def read_text(path: str, option: str) -> str:
-    """The text of a file, or an error that names the option."""
+    """Return the text of a file, or raise an error that names the option."""
     try:
         return read_bytes(path, option, LARGEST_TEXT).decode("utf-8")
     except UnicodeDecodeError:
@@ -308,7 +305,7 @@ def read_text(path: str, option: str) -> str:
 
 
 def read_bytes(path: str, option: str, most: int) -> bytes:
-    """The bytes of a file or of a pipe, which must not be silent for long."""
+    """Return the bytes of a file or of a pipe; raise InvalidInput if the pipe is silent for too long."""
     file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     found = bytearray()
     try:
@@ -325,7 +322,7 @@ def read_bytes(path: str, option: str, most: int) -> bytes:
 
 
 def write_report(path: str, **content: Any) -> None:
-    """One self-contained HTML file about a plan or a result."""
+    """Write one self-contained HTML file about a plan or a result."""
     from privatest import report  # start-up: few commands write one
 
     try:
@@ -335,4 +332,5 @@ def write_report(path: str, **content: Any) -> None:
 
 
 def reason(error: Exception) -> str:
+    """Return why a file could not be read or written, in a few words."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

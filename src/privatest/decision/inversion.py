@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
@@ -54,8 +53,6 @@ COMPARED = 33
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
 FEW = np.cos(np.pi * (np.arange(8) + 0.5) / 8)
 """Chebyshev nodes on [-1, 1] at which the curve of accepted totals is computed."""
-ANGLES = 96
-"""The number of parts of the range for the curve of accepted totals over all of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,43 +301,6 @@ class Inversion:
                 least, most = np.polynomial.chebyshev.chebval(NODES, fitted)
                 length += abs(end - value) / 2 * float(WEIGHTS @ _held(totals, base, least, most))
         return length
-
-    def expected_lengths(self, values: Sequence[float], confidence: float) -> Floats:
-        """:meth:`expected_length` at many values; the curves of accepted totals are computed once for the whole range.
-
-        The curves are splines in an angle whose values are dense at both ends of the range, where the curves bend.
-        """
-        low, high = self.family.inner
-        angles = np.pi * np.arange(ANGLES + 1) / ANGLES
-
-        def place(angle: Floats) -> tuple[Floats, Floats]:
-            """The values at these angles, and how fast they grow."""
-            part, slope = (1 - np.cos(angle)) / 2, np.sin(angle) / 2
-            if not self.family.logarithmic:
-                return low + (high - low) * part, (high - low) * slope
-            found = low * (high / low) ** part
-            return found, found * math.log(high / low) * slope
-
-        ends = [
-            self.accepted(min(max(one, low), high), confidence, Curves.about_cutoff_for_alpha)
-            for one in place(angles)[0].tolist()
-        ]
-        base = ends[len(ends) // 2][0]
-        curves = CubicSpline(angles, np.array([[float(least - base), float(most - base)] for least, most in ends]))
-        fine = np.linspace(0, np.pi, 32 * ANGLES + 1)
-        bounds, places = curves(fine), place(fine)[0]
-        found = np.zeros(len(values))
-        for i, value in enumerate(values):
-            totals = self.total(value)
-            mean = totals.mean - float(base)
-            reach = self.noise.reach(16) + 6 * totals.deviation
-            seen = np.flatnonzero((bounds[:, 0] < mean + reach) & (bounds[:, 1] > mean - reach))
-            middle = np.interp(value, places, fine)
-            for end in (fine[seen[0]], fine[seen[-1]]):
-                nodes = middle + (end - middle) * (1 + NODES) / 2
-                held = _held(totals, base, *curves(nodes).T)
-                found[i] += abs(end - middle) / 2 * float(WEIGHTS @ (held * place(nodes)[1]))
-        return found
 
     def typical(self, value: float, confidence: float, times: float) -> tuple[float, float]:
         """The interval for a middle total under a value of the parameter, stretched ``times`` times in the range."""

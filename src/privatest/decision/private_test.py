@@ -98,7 +98,7 @@ class PrivateTest(Budgeted[Release]):
 
     FORMAT: ClassVar[str] = "privatest/test/2"
     KIND: ClassVar[str] = "test"
-    ASKED: ClassVar[str] = "test"
+    REQUEST_KEY: ClassVar[str] = "test"
 
     name: str
     score: Score
@@ -394,7 +394,7 @@ class PrivateTest(Budgeted[Release]):
             pvalue_alternative=other,
             fits=fits,
             released=self.released,
-            privacy=self._met,
+            privacy=self._privacy_text,
         )
 
     def evalue(self, statistic: float | None, pvalue: float | None) -> float | None:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from privatest import numbers
 from privatest.charge import ANYBODY, Draw, Receipt, make_charge, run_charged
 from privatest.decision.pvalue import Fits, evalue_of_pvalue
 from privatest.documents import check_format, check_known, document_from_json, fields_from_json, fields_to_json, reading
@@ -31,7 +32,8 @@ from privatest.privacy import (
     seeded_source,
     system_source,
 )
-from privatest.privacy.composition import together
+from privatest.privacy.composition import adds_up_within, together
+from privatest.privacy.notions import notion_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,26 +43,31 @@ if TYPE_CHECKING:
 
 
 def hidden_fact(neighbours: str, *, persons: bool) -> Fact:
-    """Which change of the data is hidden: of one record, or of all rows of one person, where a unit is named."""
+    """The fact about the change of the data that is hidden.
+
+    Args:
+        neighbours: which data sets are neighbours.
+        persons: whether all rows of one person are hidden together; else single records are.
+    """
     whose = "all rows of one person" if persons else "one record"
     change = {"replace": "replacing", "add-remove": "adding or removing"}.get(neighbours, neighbours)
     return Fact("neighbours", neighbours, f"hides {change} {whose}")
 
 
 HARDLY, COIN = 0.1, 0.05
-"""Below the first advantage (1 - alpha - beta) a test is said to be hardly better than a coin; below the second it is
-refused before anything is charged, where one call designs and runs it."""
+"""A test whose advantage (1 - alpha - beta) is below the first number is described as hardly better than a coin. One
+call that designs and runs a test refuses an advantage below the second number before anything is charged."""
 
 
 def advantage_fact(alpha: float, beta: float) -> Fact:
-    """How much better than a coin a test is, in words where that is hardly at all."""
+    """The fact of a test's advantage, which is 0 for a coin that ignores the data."""
     advantage = 1 - alpha - beta
     hardly = "; hardly better than a coin that ignores the data" if advantage < HARDLY else ""
     return Fact("advantage", advantage, f"1 - alpha - beta{hardly}")
 
 
 def check_better_than_a_coin(alpha: float, beta: float, n: int) -> None:
-    """Refuse a test that tells next to nothing, before it is paid for."""
+    """Raise Infeasible for a test that tells next to nothing, before it is paid for."""
     if 1 - alpha - beta < COIN:
         raise Infeasible(
             f"On {n} records the test has a type I error of {alpha:.3g} and a type II error of {beta:.3g}. A coin that "
@@ -70,29 +77,36 @@ def check_better_than_a_coin(alpha: float, beta: float, n: int) -> None:
 
 
 def cost_fact(notion: Notion, what: str) -> Fact:
-    """The price of something: its epsilon, or the other notion that it meets; ``what`` names it: "of one run"."""
+    """The fact about the price of ``what``, such as "of one run": an epsilon, or a notion that is not pure."""
     if isinstance(notion, Pure):
         return Fact("epsilon", notion.epsilon, f"privacy loss {what}")
     return Fact("privacy", str(notion), f"the price {what}")
+
+
+def check_costs(costs: Sequence[Notion | None], notion: Notion) -> None:
+    """Raise InvalidInput unless draws that meet ``costs``, one after the other, meet the notion together."""
+    if not adds_up_within(costs, notion):
+        listed = " and ".join("nothing" if cost is None else str(cost) for cost in costs)
+        raise InvalidInput(f"The noise meets {listed}, which together is not {notion_words(notion)}. Use more noise.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome(Described):
     """The result of a run on data: a frozen dataclass of all values that left the data, and their price.
 
-    Its field ``design`` holds the object that was run. Documents leave it out, so it is None in an outcome that was
-    read from one.
+    Documents leave out the fields ``design`` and ``drawn``, so these are None in an outcome that was read from one.
 
     Attributes:
         epsilon: privacy loss of this answer, all of it.
         neighbours: which pairs of data sets the guarantee compares.
-        simulated: True when the randomness came from a generator of the caller's: such an answer is not private.
+        simulated: whether the caller's generator drew the noise. Such an answer is not private.
         receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
-        design: the design that was run; no part of its documents, None in one that was read.
-        privacy: the notion that this answer meets, where it is not epsilon alone.
+        design: the design that was run.
+        drawn: what was drawn from the data, of which this answer is made; it may be published as the answer may.
+        privacy: the notion that this answer meets, if it is not epsilon alone.
         persons: whether all rows of one person are hidden together, because a unit was named; else single records are.
         odd_share: about the share of records that made no sense to the question (missing, unreadable, outside of what
-            it is about), with noise; None unless it was asked for with ``odd_epsilon``.
+            it is about), with noise; None without ``odd_epsilon``.
         odd_margin: the largest distance of that share from the exact one, with probability 95%.
         odd_epsilon: the part of epsilon that it cost.
     """
@@ -104,6 +118,7 @@ class Outcome(Described):
     simulated: bool = False
     receipt: Receipt | None = field(default=None, compare=False, repr=False)
     design: Any = field(default=None, compare=False, repr=False)
+    drawn: Any = field(default=None, compare=False, repr=False)
     privacy: str | None = None
     persons: bool = False
     odd_share: float | None = None
@@ -123,7 +138,7 @@ class Outcome(Described):
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON (infinity as the text "inf"): every field, and every other fact by its name."""
         odd = () if self.odd_share is not None else ("odd_share", "odd_margin", "odd_epsilon")
-        left_out = {"design", *odd, *(name for name in ("privacy", "persons") if not getattr(self, name))}
+        left_out = {"design", "drawn", *odd, *(name for name in ("privacy", "persons") if not getattr(self, name))}
         kept = {one.name: plain_value(getattr(self, one.name)) for one in fields(self) if one.name not in left_out}
         receipt = None if self.receipt is None else self.receipt.to_dict()
         paid = {"private": self.private, "receipt": receipt, "replayed": self.replayed is not None}
@@ -131,9 +146,9 @@ class Outcome(Described):
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """What :meth:`to_dict` wrote; what an older version did not write yet has its default."""
+        """The outcome that :meth:`to_dict` wrote, without its design and its draw."""
         with reading(f"the {cls.__name__}"):
-            known = [one.name for one in fields(cls) if one.name not in ("receipt", "design")]
+            known = [one.name for one in fields(cls) if one.name not in ("receipt", "design", "drawn")]
             kept = {name: document[name] for name in known if name in document}
             kept = {name: _as_tuples(value) for name, value in kept.items()}
             kept["epsilon"] = math.inf if kept["epsilon"] == "inf" else float(kept["epsilon"])
@@ -193,6 +208,38 @@ class Outcome(Described):
         return picture
 
 
+class Interval(NamedTuple):
+    """The two ends of an interval."""
+
+    low: float
+    high: float
+
+
+class WithInterval:
+    """Base of outcomes that have an ``interval`` at one ``confidence``, and others at no further cost."""
+
+    interval: tuple[float, float]
+    confidence: float
+    design: Any
+    drawn: Any
+
+    def confidence_interval(self, confidence_level: float | None = None) -> Interval:
+        """Return the interval at another confidence level, with its ends ``.low`` and ``.high``; it costs nothing.
+
+        Args:
+            confidence_level: the smallest probability with which the interval holds the true value; None: that of
+                ``interval``.
+        """
+        if confidence_level is None or confidence_level == self.confidence:
+            return Interval(*self.interval)
+        level = float(numbers.probability(confidence_level=confidence_level))
+        if self.drawn is None:
+            raise InvalidInput(
+                f"This release was read from a document: it has an interval at confidence {self.confidence:g} alone."
+            )
+        return Interval(*self.design.interval(self.drawn, level))
+
+
 def _as_tuples(value: Any) -> Any:
     """The value with tuples in place of lists, which is what JSON makes of them, at every depth."""
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
@@ -226,7 +273,7 @@ class Besides(ABC):
         Args:
             design: the design that was run.
             outcome: its own.
-            draw: what :meth:`draw` gave.
+            draw: the result of :meth:`draw`.
             records: opens the data. Only what is public may be looked up there: the draw is on record by then.
         """
 
@@ -243,12 +290,12 @@ class Designed(Described):
 
     @classmethod
     def _read(cls, document: dict[str, Any]) -> Self:
-        """The design of a document of the right format; every error becomes one of the document."""
+        """Read a document of the right format."""
         return cls(**fields_from_json(cls, document))
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Self:
-        """What :meth:`to_dict` wrote; refuses one that is not private at its declared epsilon."""
+        """The design that :meth:`to_dict` wrote. Raises InvalidDocument if its noise does not meet its notion."""
         check_format(document, cls.FORMAT, cls.KIND)
         with reading(f"the {cls.KIND}"):
             found = cls._read(document)
@@ -256,12 +303,12 @@ class Designed(Described):
             return found
 
     def to_json(self) -> str:
-        """JSON text from which :meth:`from_json` restores it exactly."""
+        """JSON text from which :meth:`from_json` restores the design exactly."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """What :meth:`to_json` wrote."""
+        """The design that :meth:`to_json` wrote."""
         return cls.from_dict(document_from_json(text))
 
     def __eq__(self, other: object) -> bool:
@@ -282,13 +329,13 @@ class Design(Designed, Generic[R]):
     """
 
     UNFIT: ClassVar[Mapping[str, str]] = {"order": "it does not look at the order of the records. Leave order out"}
-    """Which of ``unit`` and ``order`` mean nothing, and why."""
+    """The arguments among ``unit`` and ``order`` that this design refuses, with the reason."""
 
-    epsilon: Any  # a field or a property: the privacy loss of one run, infinite where it is not private
-    max_rows_per_unit: int  # a field: how many rows of one person are used, at most, and protected together
+    epsilon: Any  # a field or a property: the privacy loss of one run, infinite if it is not private
+    max_rows_per_unit: int  # a field: the largest number of rows of one person that count and are protected together
     neighbours: str = "replace"  # which pairs of data sets the guarantee compares
     two_sided: bool = False  # whether the null lies between two thresholds
-    steps: int = 1  # how many draws there are, each of which depends on those before
+    steps: int = 1  # number of draws, each of which depends on those before
 
     @property
     def when_null(self) -> str:
@@ -302,17 +349,14 @@ class Design(Designed, Generic[R]):
 
     @property
     def record_cells(self) -> Cells:
-        """Which records are told apart; what lies in none of these cells makes no sense to it."""
-        found: Cells = self.score.cells  # type: ignore[attr-defined]
-        return found
+        """The cells by which records are told apart. A record that lies in none of them makes no sense to it."""
+        cells: Cells = self.score.cells  # type: ignore[attr-defined]
+        return cells
 
     @property
     @abstractmethod
     def price(self) -> Fraction | Notion | None:
-        """What a run costs, exactly: epsilon, or a notion that is not pure (as ``privacy.price``).
-
-        None where it is not private, which no budget pays for.
-        """
+        """The exact cost of a run: epsilon, or a notion that is not pure; None if it is not private."""
 
     @property
     def need(self) -> Need:
@@ -323,20 +367,20 @@ class Design(Designed, Generic[R]):
 
     @property
     def _rows(self) -> int | None:
-        """The most rows of one person, where that is more than one."""
+        """The largest number of rows of one person, if that is more than one; else None."""
         return self.max_rows_per_unit if self.max_rows_per_unit > 1 else None
 
     @property
     @abstractmethod
     def outcome(self) -> type[R]:
-        """What a run gives back."""
+        """The class of its releases."""
 
     @abstractmethod
     def question(self) -> dict[str, Any]:
         """Everything besides the data and their place that an outcome depends on, ready for JSON."""
 
     def opened(self, source: Any, **where: Any) -> Any:
-        """The records of a source: they promise what this needs, or are refused.
+        """Open the records of a source. Raises InvalidInput if they do not promise what this design needs.
 
         Args:
             source: the data, as for :meth:`run`.
@@ -348,7 +392,7 @@ class Design(Designed, Generic[R]):
 
     @abstractmethod
     def check(self, records: Records) -> None:
-        """Refuse records of another structure or number, and laws that cannot be computed; nothing is drawn yet.
+        """Refuse records of a wrong type or number, and laws that cannot be computed, before anything is drawn.
 
         Args:
             records: open records, see :meth:`opened`.
@@ -356,7 +400,7 @@ class Design(Designed, Generic[R]):
 
     @abstractmethod
     def draw(self, records: Records, source: RandomSource) -> Draw:
-        """Sum the records and draw the noise: all that leaves the data, and nothing that may not.
+        """Sum the records and draw the noise: everything that leaves the data, and nothing that may not leave.
 
         Args:
             records: open records that :meth:`check` let pass.
@@ -364,12 +408,12 @@ class Design(Designed, Generic[R]):
         """
 
     def further(self, draw: Any, records: Callable[[], Any], source: RandomSource) -> Draw:  # noqa: ARG002 - of two steps
-        """All that is drawn: the draw, and where there is a second step what is drawn after looking at it.
+        """The draw, with what a second step draws after looking at it.
 
         The draw is on record by then. What is computed from it here may fail, be killed or take its time.
 
         Args:
-            draw: what :meth:`draw` gave.
+            draw: the result of :meth:`draw`.
             records: opens the records, as for :meth:`draw`.
             source: where randomness comes from.
         """
@@ -378,11 +422,11 @@ class Design(Designed, Generic[R]):
 
     @abstractmethod
     def release(self, draw: Any, *, simulated: bool = False) -> R:
-        """The outcome of a draw: post-processing, which costs no privacy and needs no data.
+        """Compute the outcome of a draw: post-processing, which costs no privacy and needs no data.
 
         Args:
-            draw: what :meth:`draw` gave, and :meth:`further`.
-            simulated: whether a generator of the caller's drew it: the outcome then says that it is not private.
+            draw: the result of :meth:`draw` or, with a second step, of :meth:`further`.
+            simulated: whether the caller's generator drew it. The outcome then says that it is not private.
         """
 
     def run(
@@ -479,7 +523,7 @@ class Design(Designed, Generic[R]):
 
         def release(drawn: Any) -> R:
             own, *more = drawn if additions else [drawn]
-            outcome = self.release(own, simulated=rng is not None)
+            outcome = replace(self.release(own, simulated=rng is not None), drawn=own)
             for one, its in zip(additions, more, strict=True):
                 outcome = one.added(self, outcome, its, opened)
             return outcome
@@ -521,7 +565,7 @@ class Design(Designed, Generic[R]):
         return None if pvalue is None else evalue_of_pvalue(pvalue)
 
     def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
-        """Where the records lie, as a request of a ledger tells one from another."""
+        """The names of columns that distinguish one request of a ledger from another."""
         return {name: value for name, value in where.items() if name == "column" or value is not None}
 
 
@@ -534,7 +578,7 @@ def _of_persons(data: Any, where: Mapping[str, str | None]) -> bool:
 
 
 def _unit_of(data: Any) -> str | None:
-    """The unit of records that were opened before, whose column nobody knows any more; None: single records."""
+    """``ANYBODY`` for records of persons that were opened before, so that their column is not known; else None."""
     promise = getattr(data, "promise", None)
     return None if getattr(promise, "rows", None) is None else ANYBODY
 
@@ -542,39 +586,39 @@ def _unit_of(data: Any) -> str | None:
 class Budgeted(Design[R]):
     """A design with a notion of privacy and a maximum number of rows per person, and the properties they imply."""
 
-    ASKED: ClassVar[str]
-    """What a ledger's request calls the question."""
+    REQUEST_KEY: ClassVar[str]
+    """The name of the question in a ledger's request."""
 
     notion: Any  # a field or a property: the notion that every run meets
 
     @property
     def privacy(self) -> Notion:
         """The notion of stability that every run meets."""
-        found: Notion = self.notion
-        return found
+        notion: Notion = self.notion
+        return notion
 
     @property
     def epsilon(self) -> float:
-        """Privacy loss of one run; infinite where the notion bounds none."""
+        """Privacy loss of one run; infinite if the notion bounds none."""
         return float(self.notion.epsilon)
 
     @property
     def price(self) -> Fraction | Notion | None:
-        """What a run costs, exactly."""
+        """The exact cost of a run."""
         return self.privacy.price
 
     def question(self) -> dict[str, Any]:
-        """The whole design but for an epsilon, which stands in the charge itself."""
-        return {self.ASKED: {name: value for name, value in self.to_dict().items() if name != "budget"}}
+        """The whole design."""
+        return {self.REQUEST_KEY: self.to_dict()}
 
     @property
-    def _asked_for(self) -> dict[str, Any]:
+    def _budget_argument(self) -> dict[str, Any]:
         """The notion as arguments of a function that designs: ``epsilon`` or ``privacy``."""
         return {"epsilon": self.notion.loss} if isinstance(self.notion, Pure) else {"privacy": self.notion}
 
     @property
-    def _met(self) -> str | None:
-        """The text of the notion in a release; None where epsilon alone describes it."""
+    def _privacy_text(self) -> str | None:
+        """The text of the notion in a release; None if epsilon alone describes it."""
         return None if isinstance(self.notion, Pure) else self.notion.text
 
 

@@ -29,12 +29,21 @@ from privatest.decision.calibration import (
     unclamped,
 )
 from privatest.decision.problem import CALIBRATED, ChosenClamp, Goal, Method, Problem
-from privatest.decision.worst_case import Sides, WorstCase, score_for_sets, settled_case, sides_of, worst_score
+from privatest.decision.worst_case import (
+    SLACK,
+    Known,
+    Sides,
+    WorstCase,
+    score_for_sets,
+    settled_case,
+    sides_of,
+    worst_score,
+)
 from privatest.errors import Infeasible
 from privatest.hypotheses import ContinuousPair, DiscretePair, Distribution, Pair
 from privatest.hypotheses.distribution import Leaf, Side
 from privatest.laws import Curves, TwoSidedCurves
-from privatest.numbers import Floats, Number, first_true, rational
+from privatest.numbers import Floats, Number, first_true_near, rational
 from privatest.privacy import Noise, Notion, Pure, canonical_noise
 from privatest.privacy.chain import chain_starts, decision_noise
 from privatest.privacy.notions import REPLACE, Neighbourhood
@@ -42,7 +51,7 @@ from privatest.progress_events import part
 from privatest.scores import Score, whole_score
 from privatest.scores.clamped import cell_masses, cell_ratios
 from privatest.scores.score import FEW_VALUES, IntegerCells, LabelCells
-from privatest.scores.score_law import SLACK, Known, cell_law
+from privatest.scores.score_law import cell_law
 from privatest.theory.decomposition import paper_clamp
 
 # Steps of the lattice while tuning. The final test has a finer lattice, except if the values are few.
@@ -624,7 +633,7 @@ class Tuner:
                 n = self._beyond_dips(crossing)
                 # A smaller n is possible only where a rival meets the goal with one record fewer.
                 if n > 1 and self.margin(n - 1) >= 0:
-                    n = self._beyond_dips(_crossing(lambda m: self.margin(m) >= 0, n - 1))
+                    n = self._beyond_dips(first_true_near(lambda m: self.margin(m) >= 0, n - 1, most=MOST_RECORDS))
                 self._sample_size = n
         return self._sample_size
 
@@ -633,8 +642,10 @@ class Tuner:
         if between is not None:
             least, enough = between
             if enough - least < FEW_NUMBERS or tuning_size(least) == tuning_size(enough):
-                return _crossing(lambda n: n >= enough or (n >= least and self.own_margin(n) >= 0), enough)
-        n = _crossing(lambda n: self.own_margin(n) >= 0, self._guess())
+                return first_true_near(
+                    lambda n: n >= enough or (n >= least and self.own_margin(n) >= 0), enough, most=MOST_RECORDS
+                )
+        n = first_true_near(lambda n: self.own_margin(n) >= 0, self._guess(), most=MOST_RECORDS)
         if n <= MOST_RECORDS:
             return n
         if self.margin(MOST_RECORDS) >= 0:  # of a rival
@@ -685,12 +696,13 @@ class Tuner:
         def reaches(m: int, clamp: Clamp = clamp, starts: Sequence[Fraction | None] = (None,)) -> bool:
             return any(self.goal.margin(profile.curves(clamp, privacy, m, around, start)) >= 0 for start in starts)
 
-        n = min(_crossing(reaches, n, rough=True), MOST_RECORDS)
+        n = min(first_true_near(reaches, n, most=MOST_RECORDS, within=1.0), MOST_RECORDS)
         if kind != "stair":
             return n
         # A stair can need far fewer records. One tuned clamp shows how many, without tuning for each number tried.
         a, b = self.clamp_for(n)
-        return min(_crossing(partial(reaches, clamp=(float(a), float(b)), starts=self._chain_starts), n), MOST_RECORDS)
+        with_starts = partial(reaches, clamp=(float(a), float(b)), starts=self._chain_starts)
+        return min(first_true_near(with_starts, n, most=MOST_RECORDS), MOST_RECORDS)
 
     def _guess_without_privacy(self) -> int:
         """The sample size without privacy, by a normal approximation.
@@ -744,23 +756,3 @@ def _known_tuner(problem: Problem, method: Method, goal: Goal) -> Tuner:
     statistic = replace(method, release="statistic")
     relative = _known_tuner(problem, statistic, goal) if method.release == "decision" else None
     return Tuner(problem, method, goal, relative=relative)
-
-
-def _crossing(reaches: Callable[[int], bool], guess: int, *, rough: bool = False) -> int:
-    """An n near the guess that reaches a goal while n - 1 does not; ``MOST_RECORDS`` + 1 if no n up to it does.
-
-    Args:
-        reaches: whether a number of records, at least 1, reaches the goal.
-        guess: where the search begins; its first steps are half a per cent of this number.
-        rough: whether to stop after these steps.
-    """
-    step = max(guess // 200, 1)
-    if reaches(guess):
-        steps = first_true(lambda k: k * step >= guess or not reaches(guess - k * step), 1)
-        low, high = max(guess - steps * step, 0), guess - (steps - 1) * step
-    else:
-        steps = first_true(lambda k: guess + k * step >= MOST_RECORDS or reaches(guess + k * step), 1)
-        low, high = guess + (steps - 1) * step, min(guess + steps * step, MOST_RECORDS)
-        if high == MOST_RECORDS and not reaches(high):
-            return MOST_RECORDS + 1
-    return high if rough or high == low + 1 else first_true(reaches, low + 1, high)

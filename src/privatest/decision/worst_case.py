@@ -1,17 +1,21 @@
-"""The worst laws of a score over sets of distributions: error rates computed with them hold for every member.
+"""The worst members of sets, ``near`` and ``contaminated`` among them, and the worst laws of a score over a set.
 
-:func:`sides_of` finds on which side of the null each part of the alternative lies. :func:`worst_score` finds the worst
-laws for one test, :func:`settled_case` those that are the worst for every test, and :func:`envelope_score` laws that
-bound every member for every mechanism.
+Error rates computed with the worst laws hold for every member. :func:`worst_laws` computes those of one part of a set,
+:func:`worst_member` the member that is the worst for every test, if there is one. :func:`sides_of` finds on which side
+of the null each part of the alternative lies. :func:`worst_score` finds the worst laws for one test,
+:func:`settled_case` those that are the worst for every test, and :func:`envelope_score` laws that bound every member
+for every mechanism.
 """
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -26,16 +30,7 @@ from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise
 from privatest.scores import Score, clamped_score
 from privatest.scores.score import BoundedCells, DyadicCells
-from privatest.scores.score_law import (
-    Known,
-    Worst,
-    bounding_law,
-    every_score,
-    member_law,
-    score_law,
-    worst_laws,
-    worst_member,
-)
+from privatest.scores.score_law import cdf_points, envelope, every_score, member_law, score_law
 
 # The worst laws change the cutoff, and another cutoff may have other worst members. Most searches end in two rounds.
 ROUNDS = 3
@@ -43,6 +38,130 @@ ROUNDS = 3
 CLIP = 1.0
 FEW_SCORES, MOST_TOTALS = 64, 2**16
 """For more scores than the first number, laws are compared by transforms, on at most the second number of totals."""
+
+
+SLACK = 1e-4
+"""Largest difference between the stated error and that of some member of the set."""
+MOST_BOXES = 600
+"""Largest number of parts into which the box of a set's parameters is divided."""
+ATTAINED = 1e-12
+"""A bound of the cdf this close to a member's is the member's."""
+
+
+@dataclass(frozen=True, eq=False)
+class Worst:
+    """A law of the score that is at least as bad for a test as every member of a part of a set.
+
+    Attributes:
+        law: probabilities of :func:`every_score`, in that order.
+        error: the error of a test under that law.
+        member: description of the worst known member of the set.
+        attained: error under that member, at most ``error``.
+    """
+
+    law: Floats
+    error: float
+    member: str
+    attained: float
+
+
+Known = dict[tuple[Any, ...], Floats]
+"""A cache of laws of one score for one side, by parameters."""
+
+
+def worst_laws(
+    score: Score, leaf: Leaf, side: Side, error: Callable[[Floats], float], known: Known | None = None
+) -> list[Worst]:
+    """Laws such that the score of every member is stochastically at least (at most) one of them, the worst first.
+
+    Args:
+        score: the score.
+        leaf: the set, a distribution or a family with a box of parameters.
+        side: "low" for the null, whose error is a low total; "high" for the alternative.
+        error: error of a test under a law of the score; it must increase as the law gets lower (higher).
+        known: a cache of laws of this leaf for this score and side.
+
+    Guarantees: for every member of the leaf and every threshold test, one of these laws has at least the member's
+    error; for the test of ``error``, the largest error is at most SLACK above that of a member,
+    unless MOST_BOXES parts of the box are not enough.
+    """
+    laws: Known = {} if known is None else known
+    scores = every_score(score)
+
+    def of_member(member: Distribution) -> Floats:
+        return leaf.worst(member_law(score, member), side)
+
+    if isinstance(leaf.of, Distribution):
+        law = laws.setdefault((), of_member(leaf.of)) if () not in laws else laws[()]
+        value = error(law)
+        return [Worst(law, value, leaf.of.describe(), value)]
+    whole, pieces, counter = leaf.of, cdf_points(score), itertools.count()
+    rules = [parameter.rule[1] for parameter in whole.family.parameters]
+    looked_at: dict[tuple[float, ...], float] = {}
+
+    def bounded(box: Box) -> tuple[float, int, Box, Floats]:
+        key = box.low, box.high
+        if key not in laws:
+            laws[key] = leaf.worst(envelope(pieces, scores, box, side), side)
+        return -error(laws[key]), next(counter), box, laws[key]
+
+    def look_at(tried: list[tuple[float, ...]]) -> None:
+        for values in tried:
+            if values in looked_at or not all(rule(v) for rule, v in zip(rules, values, strict=True)):
+                continue
+            if values not in laws:
+                laws[values] = of_member(whole.member(values))
+            looked_at[values] = error(laws[values])
+
+    heap = [bounded(whole)]
+    look_at([whole.middle, *whole.corners()])
+    while len(heap) < MOST_BOXES and -heap[0][0] > max(looked_at.values()) + SLACK:
+        _, _, box, _ = heapq.heappop(heap)
+        splits = [[bounded(half) for half in box.halves(which)] for which in box.free]
+        chosen = min(splits, key=lambda halves: max(-value for value, *_ in halves))
+        for entry in chosen:
+            heapq.heappush(heap, entry)
+            look_at(entry[2].corners())
+    worst = max(looked_at, key=lambda values: looked_at[values])
+    kept: list[Worst] = []
+    for value, _, _, law in sorted(heap):
+        if not any(_dominates(other.law, law, side) for other in kept):
+            kept.append(Worst(law, -value, whole.family.text(worst), looked_at[worst]))
+    return kept
+
+
+def bounding_law(score: Score, leaf: Leaf, side: Side) -> Floats:
+    """One law on :func:`every_score` that no member of a leaf is lower (higher) than."""
+    if isinstance(leaf.of, Distribution):
+        return leaf.worst(member_law(score, leaf.of), side)
+    return leaf.worst(envelope(cdf_points(score), every_score(score), leaf.of, side), side)
+
+
+def worst_member(score: Score, leaves: Sequence[Leaf], side: Side) -> tuple[Floats, str] | None:
+    """The law and the name of the member that is the worst of all leaves for every test of the score, if there is one.
+
+    There is one in sets that are bounded on one side, where the score is monotone in the record and the records'
+    likelihood ratio is monotone: the member at the end.
+    """
+    laws = [bounding_law(score, leaf, side) for leaf in leaves]
+    for leaf, law in zip(leaves, laws, strict=True):
+        if not all(_dominates(law, other, side) for other in laws):
+            continue
+        if isinstance(leaf.of, Distribution):
+            return law, leaf.of.describe()
+        rules = [parameter.rule[1] for parameter in leaf.of.family.parameters]
+        for values in leaf.of.corners():
+            if all(rule(v) for rule, v in zip(rules, values, strict=True)):
+                found = leaf.worst(member_law(score, leaf.of.member(values)), side)
+                if np.max(np.abs(np.cumsum(found) - np.cumsum(law))) <= ATTAINED:
+                    return law, leaf.of.family.text(values)
+    return None
+
+
+def _dominates(worse: Floats, law: Floats, side: Side) -> bool:
+    """Whether ``worse`` is at least as bad as ``law`` for every threshold test."""
+    gap = np.cumsum(worse) - np.cumsum(law)
+    return bool(np.all(gap >= -1e-15) if side == "low" else np.all(gap <= 1e-15))
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,6 +40,7 @@ from privatest.engines.records import (
     Promise,
     SomeRecords,
     SourceRecords,
+    each_guarded,
     fold,
     folded_labels,
     silenced,
@@ -390,6 +391,9 @@ class StreamedRecords(SourceRecords):
     def declared(self) -> Declared:
         return replace(self.stream.sample.declared, nullable=True)  # files may differ in this
 
+    def portions(self) -> Iterator[Column]:
+        return each_guarded(self.complaint, lambda: (part.records for part in self.stream.parts()))
+
     def groups(self) -> list[str]:
         return self.stream.groups()
 
@@ -427,9 +431,6 @@ class StreamRecords(StreamedRecords):
         for found in self.stream.gather(lambda records: records.histogram(cells)):
             counts += found
         return [int(count) for count in counts], None
-
-    def check_ends(self, ends: range) -> None:
-        """Return at once: rows in the order of their source are never tied."""
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - nothing is tied
         found = [part.records.series(score) for part in self.stream.parts()]

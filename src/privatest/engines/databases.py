@@ -28,7 +28,8 @@ import numpy as np
 from privatest.addresses import format_of, has_ambiguous_login, without_secrets
 from privatest.engines import sql
 from privatest.engines.arrays import arrow_records
-from privatest.engines.keys import ISO, ISO_ZONED, ZONE, ColumnNames, Selection, group_name, plain_key, plain_time
+from privatest.engines.keys import ColumnNames, Selection, group_name, plain_key, plain_time
+from privatest.engines.orders import ISO, ISO_ZONED, ZONE, ties_error
 from privatest.engines.records import (
     MOST_GROUPS,
     NO_ENDS,
@@ -39,11 +40,10 @@ from privatest.engines.records import (
     SourceRecords,
     Surplus,
     block_ends,
+    check_positions,
     each_guarded,
     guarded,
-    joined_rows_error,
     no_order_error,
-    ties_error,
     unsupported_type,
 )
 from privatest.engines.units import sum_of_persons
@@ -187,7 +187,7 @@ class IbisLanguage:
         return self.key(x)
 
     def form(self, text: Any) -> Any:
-        """Return the form of a text in ISO format, as ``keys.order_forms`` names it."""
+        """Return the form of a text in ISO format, as ``orders.order_forms`` names it."""
 
         def whole(pattern: str) -> Any:
             return text.re_search(f"^({pattern})$")
@@ -583,10 +583,9 @@ class SqlRecords(SourceRecords):
         return found
 
     def check_ends(self, ends: range) -> None:
+        super().check_ends(ends)
         if not len(ends):
             return
-        if self.order is None:
-            raise no_order_error()
         rows = self._with_ties(self.rows, [self.rows.o.asc(nulls_first=False)], ends)
         if self._run(rows.aggregate(n=rows.tie.sum()))["n"][0].as_py():
             raise ties_error(self.order)
@@ -666,10 +665,7 @@ class SqlRecords(SourceRecords):
     def _in_places(self, score: Score) -> None:
         """Raise InvalidData for a score that does not fit, and for rows without an order."""
         self._fits(score)
-        if self._joins:
-            raise joined_rows_error(self.most)
-        if self.order is None:
-            raise no_order_error()
+        check_positions(self.promise)
 
     def _valued(self, value: Any, odd: int) -> Any:
         """Return the rows with their value v. Joined rows need a unit; placed rows that do not count have ``odd``."""

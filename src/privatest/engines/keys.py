@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -32,24 +31,6 @@ DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", re.
 """A decimal number as CSV files hold it."""
 NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 """What programs write for NaN and infinity."""
-
-
-_YEAR, _MONTH, _DAY = "[0-9]{4}", "(0[1-9]|1[0-2])", "(0[1-9]|[12][0-9]|3[01])"
-_HOUR = r"([01][0-9]|2[0-4]):[0-5][0-9](:([0-5][0-9]|60)([.][0-9]+)?)?"
-ISO = {
-    "year": _YEAR,
-    "month": f"{_YEAR}-{_MONTH}",
-    "day": f"{_YEAR}-{_MONTH}-{_DAY}",
-    "day, short": f"{_YEAR}{_MONTH}{_DAY}",
-    "week": f"{_YEAR}-W(0[1-9]|[1-4][0-9]|5[0-3])",
-    "hour": _HOUR,
-    "time T": f"{_YEAR}-{_MONTH}-{_DAY}T{_HOUR}",
-    "time": f"{_YEAR}-{_MONTH}-{_DAY} {_HOUR}",
-}
-"""Forms of texts that sort by time if all of them have one form."""
-ISO_ZONED = {"time T": ISO["time T"], "time": ISO["time"]}
-"""Forms that a time zone may follow. The zone is then part of the form, and after Z the length of the text is."""
-ZONE = "[+-][0-9]{2}(:?[0-9]{2})?"
 
 
 class ColumnNames(NamedTuple):
@@ -154,14 +135,6 @@ class Keys:
         """Return the keys of some of the rows."""
         return replace(self, values=self.values[rows], present=self.present[rows])
 
-    def as_order(self) -> Keys:
-        """The keys as places of an order: NaN is a missing one in a CSV file, too, as it is in a column of numbers."""
-        if not self.untyped or self.distinct is None:
-            return self
-        numbers = [_untyped_number(key) for key in self.distinct]
-        missing = np.array([number is not None and number != number for number in numbers], dtype=np.bool_)
-        return replace(self, present=self.present & ~missing[self.values]) if missing.any() else self
-
 
 def keys_of_array(values: npt.NDArray[Any], missing: Truths | None = None) -> Keys:
     """Return the keys of a NumPy array of numbers, booleans or times."""
@@ -210,7 +183,7 @@ def group_codes(keys: Keys, known: dict[str, int]) -> Integers:
 
 def _name_of_group(keys: Keys, value: Any) -> str | None:
     if keys.distinct is None:
-        return group_name(_time_text(keys, value) if keys.times else value.item())
+        return group_name(time_text(keys, value) if keys.times else value.item())
     return group_name(keys.distinct[int(value)], untyped=keys.untyped)
 
 
@@ -260,97 +233,13 @@ def _untyped_unit(field: bytes) -> int | float | bytes:
 
     To take two units for one costs rows; to take one for two would cost privacy.
     """
-    found: int | float | bytes = int(field) if field.isdigit() and len(field) < LONGEST else _untyped_key(field)[1]
+    found: int | float | bytes = int(field) if field.isdigit() and len(field) < LONGEST else untyped_key(field)[1]
     return found
 
 
-def ranks(parts: Sequence[Keys]) -> Integers:
-    """Return the rank of each key in ascending order. Equal keys have one rank, and missing ones the last.
-
-    Guarantees: only the keys of these rows count. What else ``distinct`` lists, such as the keys of rows that are left
-    out, changes no rank.
-    """
-    if not parts:
-        return np.empty(0, dtype=np.int64)
-    parts = [part.as_order() for part in parts]
-    present = np.concatenate([part.present for part in parts])
-    values = [part.values[part.present] for part in parts]
-    if parts[0].distinct is not None:
-        values = _codes(parts, values)
-    distinct, places = np.unique(np.concatenate(values), return_inverse=True)
-    found = np.full(len(present), len(distinct), dtype=np.int64)
-    found[present] = places.reshape(-1)
-    return found
-
-
-def keys_at(parts: Sequence[Keys], places: Iterable[int]) -> list[int | float | str | None]:
-    """Return the keys at these places of their ascending order, as numbers and texts; None for a missing one.
-
-    Guarantees: raises for no key, whatever it is. Of equal keys any one is returned.
-    """
-    rows = np.argsort(ranks(parts), kind="stable")
-    starts = np.cumsum([0, *(len(part.values) for part in parts)])
-    found = []
-    for place in places:
-        row = int(rows[place])
-        part = int(np.searchsorted(starts, row, side="right")) - 1
-        found.append(_plain_at(parts[part].as_order(), row - int(starts[part])))
-    return found
-
-
-def _plain_at(keys: Keys, row: int) -> int | float | str | None:
-    if not keys.present[row]:
-        return None
-    value = keys.values[row]
-    if keys.distinct is not None:
-        return plain_key(keys.distinct[int(value)], untyped=keys.untyped)
-    return _time_text(keys, value) if keys.times else plain_key(value.item())
-
-
-def _time_text(keys: Keys, value: Any) -> str:
+def time_text(keys: Keys, value: Any) -> str:
     text = str(np.int64(value).view(keys.times))
     return plain_time(text + keys.zone) if keys.times.startswith("datetime") else text
-
-
-def order_forms(parts: Iterable[Keys]) -> set[str]:
-    """Return the forms of an order's keys; none if their type sorts by itself. See ``OrderedRows.order_forms``."""
-    found: set[str] = set()
-    for part in map(Keys.as_order, parts):
-        if part.distinct is None:
-            break
-        found |= {_form(part.distinct[int(at)], part.untyped) for at in np.unique(part.values[part.present])}
-    return found
-
-
-def _form(key: Any, untyped: bool) -> str:
-    try:
-        if isinstance(key, bytes):
-            key = key.decode("utf-8", "replace")
-        if isinstance(key, str):
-            key = str(key).strip() if untyped else str(key)
-            return "number" if untyped and _untyped_number(key) is not None else _iso_form(key)
-        if isinstance(key, datetime.time):
-            return "hour of a day"
-        if isinstance(key, datetime.datetime) and key.tzinfo is not None:
-            return "point in time"
-        if isinstance(key, datetime.date):
-            return "local time"
-        return "number" if isinstance(key, Real | Decimal | np.bool_) else ""
-    except Exception:  # the key's own code may raise anything: it has no form
-        return ""
-
-
-def _iso_form(text: str) -> str:
-    """Return the form of a text in ISO format; "" for any other text. Databases compute the same."""
-    for name, pattern in ISO.items():
-        if re.fullmatch(pattern, text):
-            return name
-    for name, pattern in ISO_ZONED.items():
-        if re.fullmatch(f"{pattern}Z", text):
-            return f"{name} Z{len(text)}"  # Z sorts after the digits of a longer text
-        if re.fullmatch(pattern + ZONE, text):
-            return f"{name} {re.search(f'{ZONE}$', text)[0]}"  # type: ignore[index]
-    return ""
 
 
 def plain_key(key: Any, *, untyped: bool = False) -> int | float | str | None:
@@ -359,7 +248,7 @@ def plain_key(key: Any, *, untyped: bool = False) -> int | float | str | None:
         if isinstance(key, bytes | bytearray):
             key = bytes(key).decode("utf-8", "replace")
         if untyped:
-            number = _untyped_number(key)
+            number = untyped_number(key)
             key = key if number is None or number != number else number
         if isinstance(key, Decimal) and key.is_finite() and abs(key.adjusted()) >= LONGEST:
             return str(key)[:LONGEST]
@@ -403,61 +292,24 @@ def plain_time(text: str) -> str:
     )
 
 
-def _codes(parts: Sequence[Keys], values: Sequence[Integers]) -> list[Integers]:
-    """Return numbers that sort as the keys do, for positions in each part's ``distinct``."""
-    used = [np.unique(positions) for positions in values]
-    keys = []
-    for part, positions in zip(parts, used, strict=True):
-        assert part.distinct is not None
-        sort_key = _untyped_key if part.untyped else _sort_key
-        keys.append([sort_key(part.distinct[position]) for position in positions.tolist()])
-    number = {key: code for code, key in enumerate(sorted({key for some in keys for key in some}))}
-    codes = []
-    for positions, known, some in zip(values, used, keys, strict=True):
-        own = np.array([number[key] for key in some], dtype=np.int64)
-        codes.append(own[np.searchsorted(known, positions)])
-    return codes
-
-
-def _sort_key(key: Any) -> tuple[Any, ...]:
-    """Return what a key sorts by: numbers first, then texts, then everything else. It depends on that key alone."""
-    try:
-        if isinstance(key, Decimal) and key.is_finite() and abs(key.adjusted()) < 400:
-            return (0, Fraction(key))  # exact, as databases compare decimals
-        if isinstance(key, (bool, int, float, Decimal, Real, np.bool_)):
-            number = key if isinstance(key, int) else float(key)
-            return (0, number)
-        if isinstance(key, str):
-            return (1, key.encode("utf-8", "surrogatepass"))
-        if isinstance(key, bytes):
-            return (1, key)
-        if isinstance(key, datetime.datetime) and key.tzinfo is not None:
-            key = key.astimezone(datetime.UTC)
-        if isinstance(key, (datetime.date, datetime.time)):
-            return (1, key.isoformat().encode())
-    except Exception:
-        return (2,)
-    return (2,)
-
-
-def _untyped_key(key: Any) -> tuple[Any, ...]:
+def untyped_key(key: Any) -> tuple[Any, ...]:
     """Return what a CSV field sorts by: a number by its size, anything else by its text."""
-    number = _untyped_number(key)
-    return (1, _untyped_text(key).encode()) if number is None or number != number else (0, number)
+    number = untyped_number(key)
+    return (1, untyped_text(key).encode()) if number is None or number != number else (0, number)
 
 
-def _untyped_number(key: Any) -> int | float | None:
+def untyped_number(key: Any) -> int | float | None:
     """Return the number that a CSV field is written as, NaN and infinity included; None for any other text.
 
-    >>> _untyped_number(b" 007 "), _untyped_number("1.5e3"), _untyped_number(b"-Infinity"), _untyped_number(b"x")
+    >>> untyped_number(b" 007 "), untyped_number("1.5e3"), untyped_number(b"-Infinity"), untyped_number(b"x")
     (7, 1500.0, -inf, None)
     """
-    text = _untyped_text(key)
+    text = untyped_text(key)
     if not DECIMAL.fullmatch(text):
         return float(text) if NOT_FINITE.fullmatch(text) else None
     # Integers stay exact: identity numbers and times in nanoseconds are longer than a double.
     return int(text) if len(text) < 400 and text.lstrip("+-").isdigit() else float(text)
 
 
-def _untyped_text(key: Any) -> str:
+def untyped_text(key: Any) -> str:
     return key.decode("utf-8", "replace").strip() if isinstance(key, bytes) else str(key).strip()

@@ -1,8 +1,8 @@
 """Records: what every engine offers, how far one person reaches into it, and how it is read without saying anything.
 
-Every engine offers :class:`Records`: sums of scores, of all records or of blocks, without epsilon or randomness.
-:class:`Column` is the base of records in memory; :class:`SourceRecords` is the base of records in a source that may
-change while it is read. Checks look at a column's type and length, never at a record.
+Every engine has a subclass of :class:`Records`: sums of scores, of all records or of blocks, without epsilon or
+randomness. :class:`Column` is the base of records in memory; :class:`SourceRecords` is the base of records in a source
+that may change while it is read. Checks look at a column's type and length, never at a record.
 
 Records say how far one person reaches into them (:class:`Promise`), and a mechanism says what its noise hides
 (:class:`Need`); only :func:`check_promise` compares the two. Records say what their column's type declares
@@ -10,7 +10,7 @@ Records say how far one person reaches into them (:class:`Promise`), and a mecha
 
 What a library raises, warns of or logs while it reads records must not reach the user: a database that fails quotes the
 text it failed at, Arrow quotes the number that does not fit, and PySpark logs both. So all code of libraries that looks
-at records runs guarded: every method of records (:class:`Guarded` wraps them in every engine), and everything that
+at records runs guarded: every method of records (:class:`Records` wraps them in every engine), and everything that
 happens when records are opened or read in parts (:func:`guarded`, :func:`each_guarded`). Errors of this package pass,
 because they quote no record; any other error becomes a sentence about the source. Python keeps the filters of warnings
 per process, so no thread's warnings are shown while any thread reads. Logs are dropped in the thread that reads only.
@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -165,21 +165,9 @@ GUARDED_METHODS = (
 """Methods of :class:`Records` that look at records. They are guarded in every class."""
 
 
-class Guarded:
-    """Base of all records: wraps the methods ``GUARDED_METHODS`` of each subclass in :func:`guarded`."""
-
-    complaint: ClassVar[str] = "The data could not be read: a library that was to do it failed."
-
-    def __init_subclass__(cls, **words: Any) -> None:
-        super().__init_subclass__(**words)
-        for name in GUARDED_METHODS:
-            if name in cls.__dict__:
-                setattr(cls, name, _guarded_method(cls.__dict__[name]))
-
-
 def _guarded_method(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def wrapped(self: Guarded, *args: Any, **words: Any) -> Any:
+    def wrapped(self: Records, *args: Any, **words: Any) -> Any:
         if _thread.reads:
             return method(self, *args, **words)
         return guarded(self.complaint, lambda: method(self, *args, **words))
@@ -245,9 +233,19 @@ def check_promise(promise: Promise, need: Need) -> None:
             f"{need.rows} at most: with more rows a person moves the answer further than the noise hides. Open them "
             f"with max_rows_per_unit={need.rows}, or run a test designed with max_rows_per_unit={promise.rows}."
         )
-    if need.ordered and promise.positions == "joined":
-        raise joined_rows_error(promise.rows)
-    if need.ordered and promise.positions == "none":
+    if need.ordered:
+        check_positions(promise)
+
+
+def check_positions(promise: Promise) -> None:
+    """Raise InvalidData if the rows have no positions."""
+    if promise.positions == "joined":
+        raise InvalidData(
+            f"The records were opened with unit and max_rows_per_unit={promise.rows}: the rows of a person are one "
+            "sum, and this looks at the order of rows. Name the unit in the call itself: the first rows of each person "
+            "then count, and all stay in their places."
+        )
+    if promise.positions == "none":
         raise no_order_error()
 
 
@@ -349,26 +347,9 @@ def _some_value_fits(content: str, cells: Cells) -> bool:
     return any(isinstance(label, str if content == "text" else bytes) for label in cells.labels)
 
 
-def ties_error(order: str | None) -> InvalidData:
-    """Return the error for equal values of the order on both sides of a block's end."""
-    return InvalidData(
-        f"Column {order!r} does not order the records: equal values lie on both sides of a block's end, so that one "
-        "record could change two blocks. Order by a column without ties, or sort the rows yourself and leave order out."
-    )
-
-
 def no_order_error() -> InvalidData:
     """Return the error for a question about order where no column gives it."""
     return InvalidData("The rows of a database lie in no order. Name the column that gives it: order=...")
-
-
-def joined_rows_error(most: int | None) -> InvalidData:
-    """Return the error for a question about order where the rows of a person are joined to one sum."""
-    return InvalidData(
-        f"The records were opened with unit and max_rows_per_unit={most}: the rows of a person are one sum, and this "
-        "looks at the order of rows. Name the unit in the call itself: the first rows of each person then count, and "
-        "all stay in their places."
-    )
 
 
 def changed_data_error(how: str) -> InvalidData:
@@ -382,55 +363,6 @@ def changed_data_error(how: str) -> InvalidData:
 def block_ends(n: int, block: int, start: int = 0) -> range:
     """Return the numbers of records, of n, after which a whole block ends and another one begins."""
     return range(start + block, start + max(n - start, 0) // block * block, block)
-
-
-@runtime_checkable
-class Records(Protocol):
-    """One column of records, wherever it lies. With a unit, the rows of a person are limited to ``max_rows_per_unit``.
-
-    ``promise`` says how far one person reaches into them, ``declared`` what their type declares.
-
-    Guarantees: the same records give the same integers on every engine (docs/engines.md has the rules). All of these
-    integers are raw, and must not leave the process except through a private mechanism.
-    """
-
-    @property
-    def promise(self) -> Promise: ...
-
-    @property
-    def declared(self) -> Declared: ...
-
-    def count(self) -> int:
-        """Number of records; with a unit a person with m rows counts as min(m, max_rows_per_unit)."""
-
-    def check(self, score: Score) -> None:
-        """Raise InvalidData if the column's type (never a record's value) cannot fit the score."""
-
-    def total(self, score: Score) -> int:
-        """The exact sum of all records' scores; with a unit the sum over all persons, rounded once."""
-
-    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
-        """Totals of consecutive blocks, beginning with record ``start``; an incomplete last block is not used."""
-
-    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
-        """The score of each record, in order. Raises as :meth:`check_ends` does."""
-
-    def check_ends(self, ends: range) -> None:
-        """Raise InvalidData if equal values of the order lie on both sides of one of the ends.
-
-        Args:
-            ends: numbers of records, counted from the first one, after which a block ends.
-
-        It looks only at the order, which is public and the same for neighbouring data, never at a record.
-        """
-
-    def histogram(self, cells: Cells, draw: Draw | None = None) -> list[int]:
-        """How many records each cell has, the odd cell last.
-
-        Args:
-            cells: the cells.
-            draw: chooses the rows that count of persons who have too many; needed only with a unit.
-        """
 
 
 Draw = Callable[[Integers, int], Integers]
@@ -492,53 +424,114 @@ class Surplus:
         return counts
 
 
-@runtime_checkable
-class OrderedRows(Protocol):
-    """Records in the order of a column whose values may be released if the user declares that column public."""
+class Records(ABC):
+    """One column of records, wherever it lies. With a unit, the rows of a person are limited to ``max_rows_per_unit``.
+
+    Guarantees: the same records give the same integers on every engine (docs/engines.md has the rules). All of these
+    integers are raw, and must not leave the process except through a private mechanism. The methods named in
+    ``GUARDED_METHODS`` are guarded in every subclass.
+
+    Attributes:
+        complaint: a sentence for the error of a library that fails to read them.
+    """
+
+    complaint: ClassVar[str] = "The data could not be read: a library that was to do it failed."
+
+    def __init_subclass__(cls, **words: Any) -> None:
+        super().__init_subclass__(**words)
+        for name in GUARDED_METHODS:
+            if name in cls.__dict__:
+                setattr(cls, name, _guarded_method(cls.__dict__[name]))
+
+    @property
+    @abstractmethod
+    def promise(self) -> Promise:
+        """How far one person reaches into the records."""
+
+    @property
+    def declared(self) -> Declared:
+        """What the column's type declares about every record."""
+        return UNDECLARED
+
+    @abstractmethod
+    def count(self) -> int:
+        """Number of records; with a unit a person with m rows counts as min(m, max_rows_per_unit)."""
+
+    @abstractmethod
+    def check(self, score: Score) -> None:
+        """Raise InvalidData if the column's type (never a record's value) cannot fit the score."""
+
+    @abstractmethod
+    def total(self, score: Score) -> int:
+        """The exact sum of all records' scores; with a unit the sum over all persons, rounded once."""
+
+    @abstractmethod
+    def histogram(self, cells: Cells, draw: Draw | None = None) -> list[int]:
+        """How many records each cell has, the odd cell last.
+
+        Args:
+            cells: the cells.
+            draw: chooses the rows that count of persons who have too many; needed only with a unit.
+        """
+
+    @abstractmethod
+    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
+        """Totals of consecutive blocks, beginning with record ``start``; an incomplete last block is not used."""
+
+    @abstractmethod
+    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
+        """The score of each record, in order. Raises as :meth:`check_ends` does."""
+
+    def check_ends(self, ends: range) -> None:  # noqa: B027 - nothing is tied where the source gives the order
+        """Raise InvalidData if equal values of the order lie on both sides of one of the ends.
+
+        Args:
+            ends: numbers of records, counted from the first one, after which a block ends.
+
+        It looks only at the order, which is public and the same for neighbouring data, never at a record.
+        """
 
     @property
     def has_order_values(self) -> bool:
         """Whether the records are ordered by a column whose values can be read."""
+        return False
 
     def order_forms(self) -> set[str]:
         """Return the ISO forms of the order's texts and objects, "" for one that has none; two of them are enough.
 
         The set is empty if the order's type sorts by itself. It looks only at the order, never at a record.
         """
+        return set()
 
     def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
         """The order's values at these places, counted from 0, as numbers and texts; None for a missing one.
 
         Guarantees: depends on the order alone, never on a record. Whether it fails does not depend on the places.
         """
+        raise NotImplementedError
 
+    def groups(self) -> list[str]:
+        """Names of the groups, at most ``MOST_GROUPS`` of them. Rows without a name are in no group.
 
-def check_order(order: str, forms: set[str]) -> None:
-    """Raise InvalidData for an order of texts that may not sort by time."""
-    if len(forms) > 1 or "" in forms:
-        raise InvalidData(
-            f"Column {order!r} orders by text, and not all of it is of one ISO form (2026-01-31, 2026-01-31T10:00): "
-            "as texts, 31/01/2026 comes after 01/02/2026, and 10 before 9. Make it a column of dates, times or "
-            "numbers, or say that the order of texts is meant: pt.data.read_as(data, text_order=True), --text-order."
-        )
+        The column of the groups and that of the unit are public; no record is looked at.
+        """
+        raise NotImplementedError
+
+    def is_shared(self) -> bool:
+        """Whether some unit has rows in more than one group."""
+        raise NotImplementedError
+
+    def only(self, name: str) -> Records:
+        """Return the records of one group. Their promise is the same."""
+        raise NotImplementedError
+
+    def portions(self) -> Iterator[Column]:
+        """Yield all records as columns in memory. Raw, for the holder of the data only; units are not limited."""
+        raise NotImplementedError
 
 
 MOST_GROUPS = 3
 """The most names of groups that are read: two groups are compared, and a third one is an error."""
-
-
-@runtime_checkable
-class Grouped(Protocol):
-    """Records with a column of groups. That column and the unit's are public; no record is looked at."""
-
-    def groups(self) -> list[str]:
-        """Names of the groups, at most ``MOST_GROUPS`` of them. Rows without a name are in no group."""
-
-    def is_shared(self) -> bool:
-        """Whether some unit has rows in more than one group."""
-
-    def only(self, name: str) -> Records:
-        """Return the records of one group. Their promise is the same."""
 
 
 @dataclass(eq=False)
@@ -558,7 +551,7 @@ class LastReading:
     found: Any = None
 
 
-class SourceRecords(Guarded, ABC):
+class SourceRecords(Records):
     """Base of records in a source that may change while it is read: a count and a sum come from one reading.
 
     Guarantees: once a score was checked, :meth:`count` sums it too, and the sum is kept until it is used. Both come
@@ -567,11 +560,6 @@ class SourceRecords(Guarded, ABC):
     """
 
     _last_reading: LastReading
-
-    @property
-    @abstractmethod
-    def declared(self) -> Declared:
-        """What the column's type declares about every record."""
 
     def _fits(self, score: Score) -> None:
         """Raise InvalidData if the column's type cannot fit the score."""
@@ -588,6 +576,18 @@ class SourceRecords(Guarded, ABC):
     @abstractmethod
     def _cells(self, cells: Cells) -> tuple[list[int], Surplus | None]:
         """Counts of the cells from one reading, and with a unit the persons of whom rows are still to be drawn."""
+
+    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - for rows without positions
+        check_positions(self.promise)
+        raise NotImplementedError
+
+    def check_ends(self, ends: range) -> None:
+        if len(ends):
+            check_positions(self.promise)
+
+    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:  # noqa: ARG002 - as series
+        check_positions(self.promise)
+        raise NotImplementedError
 
     def check(self, score: Score) -> None:
         self._fits(score)
@@ -834,24 +834,14 @@ LARGE = (1 << 62) // CHUNK
 """Scores of at least this size are summed as Python integers: a chunk of them may not fit 64 bits."""
 
 
-class Column(Guarded, ABC):
+class Column(Records):
     """Base of records in memory. Subclasses say which cell each record is in; all else follows from that."""
 
     chunk: ClassVar[int] = CHUNK
     """Records that are scored at a time, at most ``CHUNK``."""
     promise = Promise()
 
-    @property
-    def declared(self) -> Declared:
-        """What the column's type declares about every record."""
-        return UNDECLARED
-
-    @abstractmethod
-    def count(self) -> int:
-        """Number of records."""
-
     def check(self, score: Score) -> None:
-        """Raise InvalidData if the column's type cannot fit the score. No record is looked at."""
         check_declared(self.declared, score)
 
     @abstractmethod
@@ -866,20 +856,21 @@ class Column(Guarded, ABC):
         """Return records that are not numbers by type as :class:`privatest.engines.arrays.CodedRecords`."""
         raise NotImplementedError
 
+    def portions(self) -> Iterator[Column]:
+        return self.parts()
+
     def parts(self) -> Iterator[Column]:
         """Yield all records, ``chunk`` of them at a time."""
         for first in range(0, self.count(), self.chunk):
             yield self.part(first, first + self.chunk)
 
     def total(self, score: Score) -> int:
-        """The exact sum of all records' scores."""
         scores = (score.table[part.index(score.cells)] for part in self.parts())
         if max(abs(score.low), abs(score.high)) >= LARGE:
             return sum(sum(some.tolist()) for some in scores)
         return sum(int(some.sum()) for some in scores)
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - nothing is tied
-        """The score of each record, in order."""
         found, first = np.empty(self.count(), dtype=np.int64), 0
         for part in self.parts():
             scores = score.table[part.index(score.cells)]
@@ -887,11 +878,7 @@ class Column(Guarded, ABC):
             first += len(scores)
         return found
 
-    def check_ends(self, ends: range) -> None:
-        """Return at once: records in an order of their own are never tied."""
-
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
-        """Totals of consecutive blocks, beginning with record ``start``; an incomplete last block is not used."""
         count = max(self.count() - start, 0) // block
         # Several whole blocks at a time, so that not all scores are in memory.
         step = max(self.chunk // block, 1)
@@ -902,7 +889,6 @@ class Column(Guarded, ABC):
         return totals
 
     def histogram(self, cells: Cells, draw: Draw | None = None) -> list[int]:  # noqa: ARG002 - every record counts
-        """How many records each cell has, the odd cell last."""
         counts = np.zeros(cells.count + 1, dtype=np.int64)
         for part in self.parts():
             counts += np.bincount(part.index(cells), minlength=cells.count + 1)

@@ -41,20 +41,18 @@ from privatest.engines.arrays import (
 from privatest.engines.csv import LineFields
 from privatest.engines.files import as_paths, check_no_paths, file_identity, files_of
 from privatest.engines.keys import Keys, Selection, group_name, keys_of_array, keys_of_objects
+from privatest.engines.orders import OrderedRecords, check_order
 from privatest.engines.records import (
     Column,
-    Grouped,
     LastReading,
     Need,
-    OrderedRows,
     Records,
-    check_order,
+    Tallied,
     check_promise,
-    each_guarded,
     guarded,
     totals_of_blocks,
 )
-from privatest.engines.units import OrderedRecords, PlacedRecords, Turns, UnitRecords, records_of_rows
+from privatest.engines.units import PlacedRecords, Turns, UnitRecords, records_of_rows
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.numbers import positive_integer
 from privatest.scores import Score
@@ -136,16 +134,6 @@ def _stream(stream: RowStream, reading: Reading) -> RowStream:
     return replace(stream, runs=[read_in_this_way(read) for read in stream.runs], sample=sample)
 
 
-def portions(records: Records) -> Iterator[Column]:
-    """Yield all records as columns in memory. Raw, for the holder of the data only; units are not limited."""
-    if isinstance(records, Column):
-        yield from records.parts()
-    elif isinstance(records, StreamedRecords):
-        yield from each_guarded(records.complaint, lambda: (part.records for part in records.stream.parts()))
-    else:
-        yield from records.portions()  # type: ignore[attr-defined]
-
-
 def total(
     score: Score,
     source: Any,
@@ -165,8 +153,6 @@ def total(
 
 
 UNOPENED = "The data cannot be opened: a library that was to do it, or an iterator of records, failed."
-PLAIN = {list, tuple, range, set, frozenset, str, np.ndarray}
-"""Types whose objects are data and never open records."""
 
 
 def open_source(
@@ -188,7 +174,7 @@ def open_source(
         unit: the column that says whose a row is; rows without a unit do not count.
         max_rows_per_unit: the most records that the rows of one unit count as; 1 if only ``unit`` is given.
         order: the column that gives the order; None: the order in the source.
-        group: the column that divides the rows into groups; the records are then :class:`Grouped`.
+        group: the column that divides the rows into groups; see ``Records.groups``.
     """
     rows = numbers.rows_of_a_unit(unit, max_rows_per_unit)
     selection = Selection(column, unit, None if unit is None else rows, order, group)
@@ -206,16 +192,11 @@ def _open(source: Any, selection: Selection) -> Records:
         return cast(Records, source.opened[known])
     if isinstance(source, ReadAs):
         return _read_in_this_way(_open_delimited(source, selection), source.reading)
-    # Before the test for Records: a Spark column claims to have every attribute, those of Records too.
-    elsewhere = _open_elsewhere(source, selection)
-    if elsewhere is not None:
-        return elsewhere
-    # The test for a protocol takes longer than the sum of a short list.
-    if type(source) not in PLAIN and isinstance(source, Records):
+    if issubclass(type(source), Records | Tallied):
         if selection.by_word():
             raise InvalidInput("The records are open already. Name column, unit, order and group when opening them.")
-        return source
-    return _in_memory(source, selection)
+        return cast(Records, source)
+    return _open_elsewhere(source, selection) or _in_memory(source, selection)
 
 
 def _open_delimited(source: ReadAs, selection: Selection) -> Records:
@@ -449,7 +430,7 @@ def open_for(
                 "file in order of time, and pass that."
             )
     check_promise(records.promise, need)
-    if order is not None and isinstance(records, OrderedRows) and not reading_options(source).text_order:
+    if order is not None and not reading_options(source).text_order:
         check_order(order, records.order_forms())
     return records
 
@@ -549,7 +530,6 @@ def open_arms(
             f"group={shown(group)} was given together with two sources. Give one table, or leave it out."
         )
     records = open_for(need, source, column=column, unit=unit, group=group)
-    assert isinstance(records, Grouped)
     names = sorted(records.groups())
     if len(names) != 2:
         many = "none" if not names else "one" if len(names) == 1 else "more than two"

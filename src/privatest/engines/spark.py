@@ -20,7 +20,8 @@ import numpy as np
 from privatest.engines import sql
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.databases import SUMMABLE
-from privatest.engines.keys import ISO, ISO_ZONED, ZONE, Selection, group_name, plain_key, plain_time
+from privatest.engines.keys import Selection, group_name, plain_key, plain_time
+from privatest.engines.orders import ISO, ISO_ZONED, ZONE, ties_error
 from privatest.engines.records import (
     CHUNK,
     MOST_GROUPS,
@@ -32,10 +33,8 @@ from privatest.engines.records import (
     SourceRecords,
     Surplus,
     block_ends,
+    check_positions,
     guarded,
-    joined_rows_error,
-    no_order_error,
-    ties_error,
     unsupported_type,
 )
 from privatest.engines.units import sum_of_persons
@@ -110,7 +109,7 @@ class SparkLanguage:
         return self.text(x, kind) if is_text(kind) else self.key(x, kind).cast(PLAIN)
 
     def form(self, text: Any) -> Any:
-        """Return the form of a text in ISO format, as ``keys.order_forms`` names it."""
+        """Return the form of a text in ISO format, as ``orders.order_forms`` names it."""
         F = self.functions
 
         def whole(pattern: str) -> Any:
@@ -355,10 +354,9 @@ class SparkRecords(SourceRecords):
         return self._guarded(lambda: np.fromiter((row[0] for row in rows.toLocalIterator()), dtype=np.int64))
 
     def check_ends(self, ends: range) -> None:
+        super().check_ends(ends)
         if not len(ends):
             return
-        if self.order is None:
-            raise no_order_error()
         F = self.language.functions
         with self._placed(self.rows.select("o").sort(F.col("o").asc_nulls_last())) as (rows, _):
             self._check_ties(rows, ends)
@@ -432,10 +430,7 @@ class SparkRecords(SourceRecords):
 
     def _sorted(self, score: Score) -> Any:
         self._fits(score)
-        if self.most is not None:
-            raise joined_rows_error(self.most)
-        if self.order is None:
-            raise no_order_error()
+        check_positions(self.promise)
         F = self.language.functions
         return self._valued(self._score(score)).sort(F.col("o").asc_nulls_last(), F.col("v").asc())
 

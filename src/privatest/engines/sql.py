@@ -20,7 +20,7 @@ import numpy as np
 
 from privatest.errors import InvalidInput
 from privatest.numbers import Integers
-from privatest.scores import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
+from privatest.scores import BoundedCells, Cells, DyadicCells, EdgeCells, IntegerCells, LabelCells, Score
 
 LARGEST = float(np.finfo(np.float64).max)
 ALL_WHOLE = 2.0**53
@@ -133,10 +133,8 @@ def _of_number(cells: Cells, table: Integers, line: tuple[int, int] | None, x: A
         return _integers(cells.first, cells.last, table, x, language)
     if isinstance(cells, LabelCells):
         return _labels(cells, table, x, language)
-    if cells.kind == "edges":  # cells of goodness-of-fit tests, which engines may not import
-        edges, low, high = cells.edges, cells.low, cells.high  # type: ignore[attr-defined]
-        starts = [low, *(float(edge) for edge in edges)]
-        return _steps(starts, high, table, x, language)
+    if isinstance(cells, EdgeCells):
+        return _steps([cells.low, *cells.edges], cells.high, table, x, language)
     raise InvalidInput(
         f"Databases cannot sum scores on cells of the kind {cells.kind!r}. Read the records into memory."
     )

@@ -1,4 +1,4 @@
-"""Persons with several rows: the rules for every engine, and records in memory or files joined by unit or put in order.
+"""Persons with several rows: what one of them contributes, and records in memory or files joined by unit.
 
 A unit (a person) with m rows counts as at most k records, and every row counts alike. Where scores are summed, each of
 its rows has the weight min(1, k/m), so the person's part is the sum of the scores, scaled to k rows. The sum over all
@@ -25,17 +25,13 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.engines.arrays import RowStream, StreamedRecords, StreamRecords
-from privatest.engines.keys import Keys, UnitCodes, group_codes, keys_at, order_forms, plain_key, ranks
+from privatest.engines.keys import Keys, UnitCodes, group_codes, plain_key
+from privatest.engines.orders import OrderedRecords, ranks
 from privatest.engines.records import (
-    NO_ENDS,
     Column,
     Promise,
     Surplus,
-    block_ends,
     index_score,
-    joined_rows_error,
-    sums_of_blocks,
-    ties_error,
 )
 from privatest.numbers import Integers
 from privatest.scores import Cells, Score
@@ -45,69 +41,6 @@ Truths = npt.NDArray[np.bool_]
 
 GATHER = 1 << 21
 """Number of pairs of unit and score that are gathered before they are counted and merged."""
-
-
-@dataclass(frozen=True, eq=False)
-class OrderedRecords(StreamRecords):
-    """All rows of a stream in the order of a column. Their scores and ranks are in memory, at 16 bytes a row."""
-
-    order: str
-
-    @property
-    def promise(self) -> Promise:
-        return Promise(positions="tied")
-
-    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
-        scores, places = self._sorted(score)
-        check_ends(places, ends, self.order)
-        return scores
-
-    def check_ends(self, ends: range) -> None:
-        if not len(ends):
-            return
-        keys = [part.order for part in self.stream.parts() if part.order is not None]
-        check_ends(np.sort(ranks(keys)), ends, self.order)
-
-    @property
-    def has_order_values(self) -> bool:
-        return True
-
-    def order_forms(self) -> set[str]:
-        return order_forms(part.order for part in self.stream.parts() if part.order is not None)
-
-    def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
-        keys = [part.order for part in self.stream.parts() if part.order is not None]
-        self._agree(sum(len(key.values) for key in keys))
-        return keys_at(keys, places)
-
-    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
-        scores, places = self._sorted(score)
-        check_ends(places, block_ends(len(scores), block, start), self.order)
-        return sums_of_blocks(scores[start:], block)
-
-    def _sorted(self, score: Score) -> tuple[Integers, Integers]:
-        scores, keys = [], []
-        for part in self.stream.parts():
-            assert part.order is not None
-            scores.append(part.records.series(score))
-            keys.append(part.order)
-        together, places = np.concatenate([np.empty(0, np.int64), *scores]), ranks(keys)
-        self._agree(len(together))
-        by_order = np.lexsort((together, places))
-        return together[by_order], places[by_order]
-
-
-def check_ends(places: Integers, ends: range, order: str | None) -> None:
-    """Raise InvalidData if rows on both sides of an end have equal ranks.
-
-    Args:
-        places: the rank of each row, in ascending order.
-        ends: numbers of rows after which a block ends.
-        order: the column, for the message.
-    """
-    at = np.arange(max(ends.start, 1), min(ends.stop, len(places)), ends.step)
-    if np.any(places[at - 1] == places[at]):
-        raise ties_error(order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,15 +91,6 @@ class UnitRecords(StreamedRecords):
         units, found, counts = self._tally(lambda records: records.series(score))
         person, sizes = _rows_of_persons(units, counts)
         return Surplus.split(person, found, counts, sizes <= self.most, cells.count + 1, self.most)
-
-    def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - there is no series
-        raise joined_rows_error(self.most)
-
-    def check_ends(self, ends: range) -> None:  # noqa: ARG002 - there are no places
-        raise joined_rows_error(self.most)
-
-    def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:  # noqa: ARG002 - there are no blocks
-        raise joined_rows_error(self.most)
 
     def _tally(self, scores_of: Callable[[Column], Integers]) -> Pairs:
         """Return every pair of unit and score, sorted, with the number of rows that have it."""

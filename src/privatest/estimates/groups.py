@@ -1,13 +1,16 @@
-"""Did B do better than A: a designed comparison of two groups, what a run gives back, and totals noised elsewhere."""
+"""Compare the rates of two groups (an A/B test): the design, its release, ``pt.compare_groups``, and noised totals.
+
+The p-value, the interval of the difference and the power are computed in ``groups_pvalue.py``.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat
 
 import numpy as np
@@ -15,33 +18,28 @@ from scipy.special import ndtri
 
 from privatest import numbers
 from privatest.charge import Draw
-from privatest.decision.run import Budgeted, Outcome, cost_fact
-from privatest.documents import number_from_json, texts_from_json, wholes_from_json
+from privatest.decision.run import Budgeted, Outcome, WithInterval, check_costs, cost_fact
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.estimates.groups_pvalue import ALTERNATIVES, TwoCounts
 from privatest.estimates.present import (
-    COUNTED,
     SPELLED,
-    UNMEASURED,
-    Among,
+    AnsweredRecords,
+    Presence,
     PresentCount,
     check_missing,
+    missing_fact,
     part_for_counting,
-    public_number,
 )
-from privatest.estimates.tuned_score import share_score
+from privatest.estimates.tuned_score import success_score
 from privatest.facts import Fact, Probability, short
 from privatest.hypotheses.families import LARGEST_VALUE, number_text
 from privatest.hypotheses.one_parameter import OneParameter, share_of
 from privatest.laws.block_laws import REACHES, NoiseMasses, NoisyCount, masses_of, variance_of
-from privatest.numbers import Number, number_or_nan
-from privatest.privacy import Noise, Notion, RandomSource, canonical_noise, make_notion, noise_from_dict
-from privatest.privacy.bulk_draws import draw_some
-from privatest.privacy.composition import adds_up_within
-from privatest.privacy.notions import Neighbourhood, notion_from_json, notion_to_json, notion_words
+from privatest.numbers import Number, first_true_near, number_or_nan
+from privatest.privacy import Noise, Notion, RandomSource, canonical_noise, make_notion
+from privatest.privacy.notions import Neighbourhood, notion_words
 from privatest.progress_events import searching
 from privatest.scores import Score
-from privatest.scores.score import BoundedCells, IntegerCells
 from privatest.unanswered import known_arguments, unanswered
 
 if TYPE_CHECKING:
@@ -49,50 +47,53 @@ if TYPE_CHECKING:
 
     from privatest.engines.records import Declared
 
-
 IGNORED = 1e-4
-"""How likely the true common rate may be left out of those that the largest p-value is looked for among."""
+"""The probability with which the true common rate may lie outside the rates over which the largest p-value is taken."""
 MISCOUNTED = 2 * IGNORED
-"""How likely more records of either group may be summed than are present, where that is measured."""
+"""The probability with which more records of either group may be summed than are present, if that is measured."""
 FINEST = 9
 STEPS_PER_DEVIATION = 24
 LONGEST = 2**20
-"""How far noise may reach, in fine units: laws longer than that take minutes."""
+"""The largest reach of noise, in fine units: longer laws take minutes."""
 OUTCOMES = "'bernoulli(?)', 'share_above(cut, ?)' or 'categorical(label=?)'"
 RARE = 0.01
-"""Where both rates are below this, the label that is counted may be written in another way."""
+"""If both rates are below this, the label that is counted may be written in another way in the data."""
 LABEL = "records that are "
 FRACTIONAL = ("float", "double", "decimal", "numeric")
-"""Words in the names of types of numbers that need not be whole, in every library."""
+"""Words that name types of numbers that need not be whole, in every library."""
 LARGEST = 2**31
-"""Records of a group: products of two such numbers, in fine units, stay within 64 bits."""
+"""The largest number of records of a group: products of two such numbers, in fine units, stay within 64 bits."""
+CLOSE_ENOUGH = 1 / 500
+"""How much larger a sample size may be than the smallest one, relative to it."""
 
 
 @dataclass(frozen=True)
-class GroupsRelease(Outcome):
+class GroupsRelease(Outcome, WithInterval):
     """The outcome of comparing two groups.
 
-    Guarantees: all of it is computed from one noisy count of each group, so it is epsilon-differentially private, or
-    what ``privacy`` says: the groups are different people.
+    Guarantees: all of it is computed from what was drawn, one noisy count of each group, so it meets the design's
+    notion of privacy: nobody is in both groups.
 
     Attributes:
-        decision: "alternative" (the rates differ, in the direction that was asked about) or "null".
-        pvalue: at most so likely is a difference at least as extreme if the rates are the same, whatever they are.
+        decision: "alternative" (the rates differ, in the direction of the alternative) or "null".
+        pvalue: a bound on the probability of a difference at least as extreme if both rates are the same, whatever
+            they are.
+        statistic: the difference over about its standard error.
         difference: the treatment's noisy rate minus the control's.
-        interval: holds the true difference with a probability of ``confidence`` at least.
+        interval: holds the true difference with a probability of at least ``confidence``.
         rates: the noisy rates of control and treatment; they may lie a little below 0 or above 1.
         n: numbers of records of control and treatment, which are public.
-        names: what the groups are called.
+        names: the names of control and treatment.
         alternative: "two-sided", "greater" or "less".
-        epsilon: privacy loss of this release; 0 where the counts had been noised before.
-        privacy: the notion that it meets, where that is not epsilon alone.
-        confidence: of the interval.
-        alpha: type I error of the decision, at most.
+        epsilon: privacy loss of this release; 0 if the counts had been noised before.
+        privacy: the notion that this release meets, if it is not epsilon alone.
+        confidence: the smallest probability with which the interval holds the true difference.
+        alpha: the largest type I error of the decision.
         persons: whether all rows of one person are hidden together, because a unit was named.
-        missing: "count" where the answer is about the records that are present, whose numbers were measured; "none"
-            where it was declared that no record is missing, or their type says so.
-        present: about how many records of each group are present, with noise; None where that was not measured.
-        present_intervals: each holds that number with a probability of ``confidence`` at least.
+        missing: "count" if the answer is about the records that are present, whose numbers were measured; "none" if no
+            record is missing, because that was declared or because their type says so.
+        present: about how many records of each group are present, with noise; None if that was not measured.
+        present_intervals: each holds that number with a probability of at least ``confidence``.
         among: which records these are, in words: "present", "0 or 1", "finite numbers".
         counted: which records are successes, in words; a rate is their share.
     """
@@ -101,6 +102,7 @@ class GroupsRelease(Outcome):
 
     decision: str
     pvalue: float
+    statistic: float
     difference: float
     interval: tuple[float, float]
     rates: tuple[float, float]
@@ -116,24 +118,24 @@ class GroupsRelease(Outcome):
     among: str = "present"
 
     @property
-    def _among(self) -> Among:
+    def _answered(self) -> AnsweredRecords:
         if self.present is None or self.present_intervals is None:
-            return Among()
-        return Among(self.among, self.present, self.present_intervals, self.n)
+            return AnsweredRecords()
+        return AnsweredRecords(self.among, self.present, self.present_intervals, self.n)
 
     @property
     def few_present(self) -> bool:
         """Whether less than half of the records of a group may be present."""
-        return self._among.few
+        return self._answered.few
 
     @property
     def sentence(self) -> str:
         low, high = self.interval
         finding = "differ" if self.alternative == "two-sided" else f"differ ({self.names[1]} is {self.alternative})"
         decided = f"The rates {finding}" if self.decision == "alternative" else "No difference of the rates was found"
-        return self._among.told(
-            f"{decided}{self._among.words} at level {self.alpha:g}, p-value {short(Probability(self.pvalue), 4)}: the "
-            f"rate of {self.names[1]} minus that of {self.names[0]} is about {self.difference:.4g}, "
+        return self._answered.qualified(
+            f"{decided}{self._answered.words} at level {self.alpha:g}, p-value {short(Probability(self.pvalue), 4)}: "
+            f"the rate of {self.names[1]} minus that of {self.names[0]} is about {self.difference:.4g}, "
             f"{self.confidence:.4g} interval {low:.4g} to {high:.4g}. Counted were {self.counted}."
             f"{SPELLED if max(self.rates) < RARE and self.counted.startswith(LABEL) else ''}"
         )
@@ -147,8 +149,8 @@ class GroupsRelease(Outcome):
         return pictures.difference(self, ax)
 
     def facts(self) -> list[Fact]:
-        """The answer, and what every outcome ends with."""
-        present, few = self._among.facts(self.missing, self.present, self.present_intervals, self.confidence)
+        """The answer, and the facts that every outcome ends with."""
+        present, few = self._answered.facts(self.missing, self.present, self.present_intervals, self.confidence)
         return [
             *few,
             Fact("decision", self.decision, f"null: the rates are the same; {self.alternative} alternative"),
@@ -164,37 +166,37 @@ class GroupsRelease(Outcome):
         ]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class GroupsDesign(Budgeted[GroupsRelease]):
     """Compare the rates of two groups by a noisy count of each.
 
-    Guarantees: running it meets the notion for everybody in either group, which is checked when the object is made, for
-    one person is in one group only, and each group's count has noise of its own; the type I error is at most alpha, and
-    the interval's coverage at least ``confidence``, for all rates. Which group a person is in, and how many are in
-    each, is public.
+    Guarantees: a run meets the notion for everybody in either group, which is checked when the object is made: one
+    person is in one group only, and each group's count has noise of its own. The type I error is at most alpha, and the
+    interval's coverage at least ``confidence``, for all rates. Which group a person is in, and how many are in each, is
+    public.
 
     Attributes:
         outcome_text: what counts as a success: "bernoulli(?)", "share_above(5, ?)" or "categorical(yes=?)".
         n: numbers of records of control and treatment.
-        notion: what one run meets.
-        alpha: type I error of the decision.
-        confidence: of the interval.
+        notion: the notion of privacy that every run meets.
+        alpha: the largest type I error of the decision.
+        confidence: the smallest probability with which the interval holds the true difference.
         alternative: "two-sided", "greater" or "less".
-        score: 0, or ``fine`` units for a success.
+        score: ``fine`` units for a success, 0 for every other record.
         noise: what is added to each count.
-        max_rows_per_unit: the most records that one person counts as, however many rows there are.
-        count_noise: what is added to the number of each group's present records, where that is measured.
+        max_rows_per_unit: the largest number of records that one person counts as, whatever the number of rows.
+        count_noise: what is added to the number of each group's present records, if that is measured.
         missing: "count": the answer is about the records that are present, and how many are in each group is measured,
-            within the budget. "none": declared, no record is missing; one that is counts as no success.
+            within the budget. "none": it is declared that no record is missing; one that is counts as no success.
     """
 
     FORMAT: ClassVar[str] = "privatest/groups/1"
     KIND: ClassVar[str] = "comparison of two groups"
-    ASKED: ClassVar[str] = "groups"
+    REQUEST_KEY: ClassVar[str] = "groups"
 
-    outcome_text: str
+    outcome_text: str = field(metadata={"key": "outcome"})
     n: tuple[int, int]
-    notion: Notion
+    notion: Notion = field(metadata={"key": "privacy"})
     alpha: float
     confidence: float
     alternative: str
@@ -211,49 +213,54 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         for number in self.n:
             numbers.positive_integer(n=number)
             self.score.check_total(number)
+        numbers.probability(alpha=self.alpha)
+        numbers.probability(confidence=self.confidence)
         numbers.choice(ALTERNATIVES, alternative=self.alternative)
-        _outcome(self.outcome_text, None, None)
-        reach = Neighbourhood(rows=self.max_rows_per_unit).reach(self.score)
-        costs = [self.noise.guarantee(reach)] if reach else [None]
-        costs += [] if self.count_noise is None else [self.count_noise.guarantee(self.max_rows_per_unit)]
-        if self.score.low != 0 or not adds_up_within(costs, self.notion):
-            listed = " and ".join("nothing" if cost is None else str(cost) for cost in costs)
-            raise InvalidInput(
-                f"The noise meets {listed} for counts {reach} apart, which is not {notion_words(self.notion)}. "
-                "Use more noise."
-            )
+        _ = self._success
+        if self.score.low != 0:
+            raise InvalidInput("A comparison of two groups counts successes: the smallest score must be 0.")
         if self.count_noise is not None and not self.count_noise.total_leaves:
             raise InvalidInput(f"The noise {self.count_noise.kind!r} does not give counts that may be released.")
         if self.noise.offset or not self.noise.total_leaves:
             raise InvalidInput(f"The noise {self.noise.kind!r} does not give whole counts that may be released.")
+        rows = numbers.positive_integer(max_rows_per_unit=self.max_rows_per_unit)
+        reach = Neighbourhood(rows=rows).reach(self.score)
+        costs = [self.noise.guarantee(reach) if reach else None]
+        costs += [] if self.count_noise is None else [self.count_noise.guarantee(rows)]
+        check_costs(costs, self.notion)
 
     @property
     def fine(self) -> int:
-        """Units of a count that one record is."""
+        """Number of lattice steps that one record counts."""
         return self.score.high
 
     @cached_property
-    def counts(self) -> TwoCounts:
-        """The laws of both noisy counts, of as many records as are likely to be counted if all are present."""
-        return self._counts((self._summed(Fraction(self.n[0]), 0), self._summed(Fraction(self.n[1]), 1)))
+    def _success(self) -> OneParameter:
+        """What counts as a success."""
+        return _outcome(self.outcome_text, None, None)
 
-    def _summed(self, noisy: Fraction, group: int) -> int:
-        """Of how many records of a group successes are counted where so many are present, with noise."""
-        if self.count_noise is None:
-            return self.n[group]
-        return public_number(self.count_noise, noisy, MISCOUNTED / 2, self.n[group])
+    @cached_property
+    def counts(self) -> TwoCounts:
+        """The laws of both noisy counts, for the numbers of records that are summed if all are present."""
+        return self._counts([self._presence.summed(Fraction(n), n) for n in self.n])
+
+    @property
+    def _presence(self) -> Presence:
+        """How the present records of each group are summed."""
+        return Presence() if self.count_noise is None else Presence(self.count_noise, MISCOUNTED / 2)
 
     @property
     def _miss(self) -> float:
-        return 0.0 if self.count_noise is None else MISCOUNTED
+        """The probability with which more records of either group are summed than are present."""
+        return 2 * self._presence.miss
 
-    def _counts(self, n: tuple[int, int]) -> TwoCounts:
-        masses, variance = _masses(self.noise, self.fine), self.noise.variance / self.fine**2
+    def _counts(self, n: Sequence[int]) -> TwoCounts:
+        masses, variance = noise_masses(self.noise, self.fine), self.noise.variance / self.fine**2
         first, second = (NoisyCount(number, masses) for number in n)
         return TwoCounts(first, second, self.alternative, (variance, variance), IGNORED)
 
     def power(self, rates: tuple[float, float]) -> float:
-        """The probability of deciding "alternative" where control and treatment have these rates.
+        """The probability of the decision "alternative" if control and treatment have these rates.
 
         Args:
             rates: of control and treatment, each in [0, 1].
@@ -266,11 +273,11 @@ class GroupsDesign(Budgeted[GroupsRelease]):
     def sample_size(self, *, rate: float, lift: float, alpha: float | None = None, beta: float = 0.2) -> int:
         """The number of records in the control group with which a lift is found with probability 1 - beta.
 
-        The treatment's number is in proportion, as in this design: the same, where the groups are of one size.
+        The treatment's number is in the same proportion to it as in this design.
 
         Args:
-            rate: the control group's.
-            lift: by how much the treatment's is larger; below 0 where it is smaller.
+            rate: the control group's rate.
+            lift: the treatment's rate minus the control's.
             alpha: type I error; by default this design's.
             beta: type II error.
         """
@@ -293,39 +300,32 @@ class GroupsDesign(Budgeted[GroupsRelease]):
                 f"lift={shown(lift)} points away from alternative={self.alternative!r}. Turn one of them."
             )
         ratio = self.n[1] / self.n[0]
-
-        def enough(n: int) -> bool:
-            made = design_groups(
-                n=(n, max(round(ratio * n), 1)),
-                **self._asked_for,
-                alpha=level,
-                alternative=self.alternative,
-                outcome=self.outcome_text,
-                max_rows_per_unit=self.max_rows_per_unit,
-                missing=self.missing,
-            )
-            return made.counts.power(rates, level - made._miss) >= 1 - missed
-
-        tails = 2 if self.alternative == "two-sided" else 1
-        deviations = float(ndtri(1 - level / tails) + ndtri(1 - missed))
+        # About the size by a normal approximation: variance/n + noise/n^2 = (lift/deviations)^2.
+        sides = 2 if self.alternative == "two-sided" else 1
+        squared = (lift / float(ndtri(1 - level / sides) + ndtri(1 - missed))) ** 2
         variance = rates[0] * (1 - rates[0]) + rates[1] * (1 - rates[1]) / ratio
-        most = max(math.ceil(variance * (deviations / lift) ** 2), 4)
-        least = most // 2
+        noise = self.noise.variance / self.fine**2 * (1 + 1 / ratio**2)
+        guess = (variance + math.sqrt(variance**2 + 4 * squared * noise)) / (2 * squared)
         with searching("records of the control group", 12) as looked:
-            while enough(least) and least > 1:
-                least, most = least // 2, least
+
+            def enough(n: int) -> bool:
                 looked()
-            looked()
-            while not enough(most):
-                least, most = most, most + max(most // 2, 1)
-                if most > LARGEST:
-                    raise InvalidInput(f"lift={shown(lift)} needs more than {LARGEST} records. Use a larger lift.")
-                looked()
-            while most - least > max(1, most // 500):
-                looked()
-                middle = (least + most) // 2
-                least, most = (least, middle) if enough(middle) else (middle, most)
-        return most
+                design = design_groups(
+                    n=(n, max(round(ratio * n), 1)),
+                    **self._budget_argument,
+                    alpha=level,
+                    alternative=self.alternative,
+                    outcome=self.outcome_text,
+                    max_rows_per_unit=self.max_rows_per_unit,
+                    missing=self.missing,
+                )
+                return design.counts.power(rates, level - design._miss) >= 1 - missed
+
+            most = int(LARGEST / max(ratio, 1))
+            n = first_true_near(enough, min(max(round(guess), 1), most), most=most, within=CLOSE_ENOUGH)
+        if n > most:
+            raise InvalidInput(f"lift={shown(lift)} needs more than {LARGEST} records. Use a larger lift.")
+        return n
 
     def opened(self, source: Any, **where: Any) -> Any:
         """The records of both groups."""
@@ -335,7 +335,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
 
     @property
     def outcome(self) -> type[GroupsRelease]:
-        """A release of two groups."""
+        """The class of its releases."""
         return GroupsRelease
 
     def run(  # type: ignore[override]  # of two groups
@@ -353,13 +353,13 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         request: str | None = None,
         rng: np.random.Generator | None = None,
     ) -> GroupsRelease:
-        """Run it once on data.
+        """Run the comparison once on data.
 
         Args:
             control, treatment: the records of the two groups; or one table, and ``group``.
             group: the column that says which group a row belongs to; public, with two values.
-            control_name: which of these is the control group; left out: the first in the order of their names.
-            unit: which column says whose record it is, as for :meth:`PrivateTest.run`. Nobody may be in both groups.
+            control_name: the value of the control group; by default the first one in the order of their names.
+            unit: the column that says whose record it is, as for :meth:`PrivateTest.run`. Nobody may be in both groups.
             odd_epsilon: as for :meth:`PrivateTest.run`; the share is one of the records of both groups.
         """
         data = _sources(control, treatment, group)
@@ -368,65 +368,72 @@ class GroupsDesign(Budgeted[GroupsRelease]):
         return self.run_opened(None, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon)
 
     def check(self, records: Any) -> None:
-        """Type and number of each group."""
-        from privatest.engines.records import Tallied, check_count  # planning needs no engine
-
+        """Refuse groups whose records have a wrong type or number."""
         for one, number in zip(records.both, self.n, strict=True):
-            (one if self.count_noise is None else Tallied(one)).check(self.score)
-            check_count(one.count(), number)
+            self._presence.check(one, self.score, number)
 
     def draw(self, records: Any, source: RandomSource) -> Draw:
-        """The noisy counts of both groups, the noisy numbers of present records, and the names, which are public."""
-        if self.count_noise is None:
-            return [*(int(one.total(self.score) + self.noise.draw(source)) for one in records.both), *records.names]
-        from privatest.engines.records import Tallied  # planning needs no engine
+        """Draw the noisy counts of both groups and the noisy numbers of present records; the names are public."""
+        groups = zip(records.both, self.n, strict=True)
+        drawn = [self._presence.draw(one, self.score, self.noise, n, source) for one, n in groups]
+        numbers_present = [str(number) for _, *more in drawn for number in more]
+        return [*(int(total) for total, *_ in drawn), *numbers_present, *records.names]
 
-        counts, numbers_present = [], []
-        for group, one in enumerate(records.both):
-            present = Tallied(one).present(self.score)
-            noisy = present.count + self.count_noise.draw(source)
-            found = present.sum_of(self._summed(noisy, group), partial(draw_some, source))
-            counts.append(int(found + self.noise.draw(source)))
-            numbers_present.append(str(noisy))
-        return [*counts, *numbers_present, *records.names]
+    def _parsed(self, draw: Sequence[Any]) -> tuple[tuple[int, int], list[Fraction], tuple[str, ...]]:
+        """The noisy counts, the noisy numbers of present records, and the names of the groups."""
+        measured = 0 if self.count_noise is None else 2
+        return (draw[0], draw[1]), [Fraction(number) for number in draw[2 : 2 + measured]], tuple(draw[2 + measured :])
 
-    def release(self, draw: Sequence[Any], *, simulated: bool = False) -> GroupsRelease:
-        """Everything from two noisy counts: post-processing, which costs no privacy.
+    def _counts_of(self, present: Sequence[Fraction]) -> TwoCounts:
+        """The laws of both noisy counts for the numbers of records that were summed."""
+        if not present:
+            return self.counts
+        return self._counts([self._presence.summed(number, n) for number, n in zip(present, self.n, strict=True)])
+
+    def interval(self, draw: Sequence[Any], confidence: float) -> tuple[float, float]:
+        """The interval of the difference that follows from a draw: post-processing, which costs no privacy.
 
         Args:
-            draw: the noisy counts of successes in control and treatment; then the noisy numbers of present records,
-                where these are measured; then what the groups are called, where they have other names than "control"
-                and "treatment".
-            simulated: whether a generator of the caller's drew it.
+            draw: as for :meth:`release`.
+            confidence: the smallest probability with which the interval holds the true difference.
         """
-        noisy, rest, counts, present = (draw[0], draw[1]), tuple(draw[2:]), self.counts, None
-        if self.count_noise is not None:
-            first, second, rest = Fraction(rest[0]), Fraction(rest[1]), rest[2:]
-            counts = self._counts((self._summed(first, 0), self._summed(second, 1)))
-            present = [
-                PresentCount.of(self.count_noise, number, self.confidence, float(most))
-                for number, most in zip((first, second), self.n, strict=True)
-            ]
+        _check_errors("confidence_level", confidence, 1 - confidence, self._miss)
+        noisy, present, _ = self._parsed(draw)
+        counts = self._counts_of(present)
+        return _interval(counts, noisy, confidence, counts.pvalue(noisy), self._miss)
+
+    def release(self, draw: Sequence[Any], *, simulated: bool = False) -> GroupsRelease:
+        """Compute everything from two noisy counts: post-processing, which costs no privacy.
+
+        Args:
+            draw: the noisy counts of successes in control and treatment; then the noisy numbers of present records, if
+                these are measured; then the names of the groups, if these are not "control" and "treatment".
+            simulated: whether the caller's generator drew it.
+        """
+        noisy, present, names = self._parsed(draw)
         found = _release(
-            counts,
+            self._counts_of(present),
             noisy,
             self.alpha,
             self.confidence,
             epsilon=self.epsilon,
-            names=tuple(rest) or ("control", "treatment"),
+            names=names or ("control", "treatment"),
             simulated=simulated,
             miss=self._miss,
         )
-        asked = _outcome(self.outcome_text, None, None)
+        about = []
+        if self.count_noise is not None:
+            pairs = zip(present, self.n, strict=True)
+            about = [PresentCount.of(self.count_noise, number, self.confidence, float(n)) for number, n in pairs]
         return replace(
             found,
-            privacy=self._met,
+            privacy=self._privacy_text,
             n=self.n,
-            among=asked.records,
-            counted=_counted(asked),
+            among=self._success.records,
+            counted=_counted(self._success),
             missing=self.missing,
-            present=None if present is None else (present[0].about, present[1].about),
-            present_intervals=None if present is None else (present[0].interval, present[1].interval),
+            present=(about[0].about, about[1].about) if about else None,
+            present_intervals=(about[0].interval, about[1].interval) if about else None,
         )
 
     def plot(self, ax: Axes | None = None, *, release: GroupsRelease | None = None) -> Axes:
@@ -437,7 +444,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
 
     @property
     def title(self) -> str:
-        """Names the comparison."""
+        """A heading."""
         return f"Comparison of two groups, {self.outcome_text}"
 
     def facts(self) -> list[Fact]:
@@ -446,49 +453,13 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             Fact("outcome", self.outcome_text, "whose share is compared"),
             Fact("alternative", self.alternative, "of the treatment's rate to the control's"),
             Fact("n", self.n, "records of control and treatment, public"),
-            Fact("missing", self.missing, UNMEASURED if self.count_noise is None else COUNTED),
+            missing_fact(self.missing, measured=self.count_noise is not None),
             cost_fact(self.notion, "of one run, for everybody in either group"),
             Fact("alpha", self.alpha, "type I error, for every common rate"),
             Fact("confidence", self.confidence, "of the difference's interval, for all rates"),
             Fact("noise", self.noise.kind, "added to the count of each group"),
             Fact("max_rows_per_unit", self.max_rows_per_unit, "records that one person counts as, at most"),
         ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON document from which :meth:`from_dict` restores the design exactly."""
-        return {
-            "format": self.FORMAT,
-            "outcome": self.outcome_text,
-            "n": list(self.n),
-            "budget": notion_to_json(self.notion),
-            "alpha": self.alpha,
-            "confidence": self.confidence,
-            "alternative": self.alternative,
-            "max_rows_per_unit": self.max_rows_per_unit,
-            "noise": self.noise.to_dict(),
-            "count_noise": None if self.count_noise is None else self.count_noise.to_dict(),
-            "missing": self.missing,
-            "score": self.score.to_dict(),
-        }
-
-    @classmethod
-    def _read(cls, document: dict[str, Any]) -> GroupsDesign:
-        noise, (first, second) = noise_from_dict(document["noise"]), document["n"]
-        words: dict[str, Any] = {
-            **texts_from_json(document, "alternative", "missing"),
-            **wholes_from_json(document, "max_rows_per_unit", least=1),
-        }
-        return cls(
-            outcome_text=texts_from_json(document, "outcome")["outcome"],
-            n=(numbers.positive_integer(n=first), numbers.positive_integer(n=second)),
-            notion=notion_from_json(document["budget"]),
-            alpha=float(numbers.probability(alpha=number_from_json(document["alpha"]))),
-            confidence=float(numbers.probability(confidence=number_from_json(document["confidence"]))),
-            noise=noise,
-            count_noise=None if document["count_noise"] is None else noise_from_dict(document["count_noise"]),
-            score=Score.from_dict(document["score"]),
-            **words,
-        )
 
     def __hash__(self) -> int:
         return hash((self.outcome_text, self.n, self.notion, self.alpha))
@@ -498,7 +469,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
 
 
 def _sources(control: Any, treatment: Any, group: str | None) -> Any:
-    """One table, or two sources, each opened once: so a ledger knows both by their names."""
+    """One table, or two sources, each opened once, so that a ledger knows both by their names."""
     from privatest.engines import open_once  # planning needs no engine
 
     if group is not None and treatment is None:
@@ -513,8 +484,8 @@ def _rate(value: float, name: str) -> float:
     return number
 
 
-def _masses(noise: Noise, fine: int) -> NoiseMasses:
-    """The noise's probabilities on the integers, as far as they are not negligible."""
+def noise_masses(noise: Noise, fine: int) -> NoiseMasses:
+    """The noise's probabilities on the integers, without those that are negligible."""
     reach = _reach(noise)
     masses = np.asarray(noise.pmf(np.arange(-reach, reach + 1)))
     none = int(np.argmax(masses > 0))
@@ -522,7 +493,7 @@ def _masses(noise: Noise, fine: int) -> NoiseMasses:
 
 
 def _reach(noise: Noise) -> int:
-    """Beyond which its probabilities are negligible."""
+    """The value beyond which the noise's probabilities are negligible."""
     return math.ceil(noise.reach(42)) + noise.plateau + 1
 
 
@@ -533,41 +504,49 @@ def _release(
     confidence: float,
     *,
     epsilon: float,
-    names: tuple[str, str] = ("control", "treatment"),
+    names: tuple[str, ...] = ("control", "treatment"),
     simulated: bool = False,
     totals: tuple[float, float] | None = None,
     miss: float = 0.0,
 ) -> GroupsRelease:
-    """Everything from two noisy counts.
+    """The release that follows from two noisy counts.
 
     Args:
-        miss: how likely they may be of fewer records than ``counts`` says, which errors must have room for.
-        totals: what these stand for, where that is no whole number of their units.
+        counts, noisy: the laws of both counts, and their values, in fine units.
+        alpha, confidence, epsilon, names, simulated: as in the release.
+        totals: the exact totals, if they are no whole numbers of fine units.
+        miss: the probability with which they count fewer records than ``counts`` says.
     """
     n, fine = (counts.control.n, counts.treatment.n), counts.control.noise.fine
     first, second = totals or (noisy[0] / fine, noisy[1] / fine)
-    pvalue, rates = min(counts.pvalue(noisy) + miss, 1.0), (first / n[0], second / n[1])
-    low, high = counts.interval(noisy, confidence + miss)
-    if pvalue > 1 - confidence:  # a difference that was not found is none for sure: 0 is in the interval
-        low, high = min(low, 0.0), max(high, 0.0)
+    pvalue, rates = counts.pvalue(noisy), (first / n[0], second / n[1])
     return GroupsRelease(
-        "alternative" if pvalue <= alpha else "null",
-        pvalue,
-        rates[1] - rates[0],
-        (low, high),
-        rates,
-        confidence,
-        alpha,
-        counts.alternative,
-        n,
-        names,
+        decision="alternative" if min(pvalue + miss, 1.0) <= alpha else "null",
+        pvalue=min(pvalue + miss, 1.0),
+        statistic=counts.statistic(noisy),
+        difference=rates[1] - rates[0],
+        interval=_interval(counts, noisy, confidence, pvalue, miss),
+        rates=rates,
+        confidence=confidence,
+        alpha=alpha,
+        alternative=counts.alternative,
+        n=n,
+        names=(names[0], names[1]),
         epsilon=epsilon,
         simulated=simulated,
     )
 
 
+def _interval(
+    counts: TwoCounts, noisy: tuple[int, int], confidence: float, pvalue: float, miss: float
+) -> tuple[float, float]:
+    """The interval of the difference. It holds 0 if the p-value does not exclude that."""
+    low, high = counts.interval(noisy, confidence + miss)
+    return (min(low, 0.0), max(high, 0.0)) if pvalue + miss > 1 - confidence else (low, high)
+
+
 def _outcome(outcome: Any, above: Any, success: Any) -> OneParameter:
-    """What counts as a success."""
+    """The rate or share of what counts as a success."""
     given = {"outcome": outcome, "above": above, "success": success}
     named = [name for name, value in given.items() if value is not None]
     if len(named) > 1:
@@ -584,45 +563,33 @@ def _outcome(outcome: Any, above: Any, success: Any) -> OneParameter:
     elif outcome is not None and (not isinstance(outcome, str) or "?" not in outcome):
         reason = f" {unanswered('what')}" if isinstance(outcome, str) and unanswered(outcome) else ""
         raise InvalidInput(f"outcome={shown(outcome)} must be {OUTCOMES}.{reason}")
-    asked = OneParameter.of("bernoulli(?)" if outcome is None else outcome, (0.0, 1.0))
-    kinds = ("bernoulli", "share_above")
-    if not asked.is_share and asked.box(*asked.inner).family.name not in kinds:
+    rate = OneParameter.of("bernoulli(?)" if outcome is None else outcome, (0.0, 1.0))
+    if not rate.is_share and rate.box(*rate.inner).family.name not in ("bernoulli", "share_above"):
         raise InvalidInput(f"outcome={shown(outcome)} must be {OUTCOMES}. {unanswered('what')}")
-    return asked
+    return rate
 
 
-def _counted(asked: OneParameter) -> str:
+def _counted(rate: OneParameter) -> str:
     """Which records count as successes, in words."""
-    if asked.is_share:
-        return f"{LABEL}{asked.label!r}"
-    family = asked.box(*asked.inner)
-    if family.family.name == "share_above":
-        return f"numbers of at least {number_text(family.low[0])}"
+    if rate.is_share:
+        return f"{LABEL}{rate.label!r}"
+    box = rate.box(*rate.inner)
+    if box.family.name == "share_above":
+        return f"numbers of at least {number_text(box.low[0])}"
     return "records equal to 1 or True, and no others"
 
 
-def _levels(alpha: float, confidence: float, miss: float = 0.0) -> tuple[float, float]:
-    """Both, where there is more to be wrong about than the common rates that are left out."""
+def _error_rates(alpha: float, confidence: float, miss: float = 0.0) -> tuple[float, float]:
+    """Check alpha and confidence, whose errors must leave room for the rates that are ignored."""
     level, covered = float(numbers.probability(alpha=alpha)), float(numbers.probability(confidence=confidence))
-    for name, value, rest in (("alpha", alpha, level), ("confidence", confidence, 1 - covered)):
-        if rest <= 2 * IGNORED + miss:
-            raise InvalidInput(
-                f"{name}={shown(value)} is too extreme: its errors must be above {2 * IGNORED + miss:g}."
-            )
+    _check_errors("alpha", alpha, level, miss)
+    _check_errors("confidence", confidence, 1 - covered, miss)
     return level, covered
 
 
-def _success_score(asked: OneParameter, fine: int) -> Score:
-    """``fine`` for a success, 0 for everything else."""
-    if asked.is_share:
-        return share_score(asked, fine)
-    family = asked.box(*asked.inner)
-    law, support = np.array([0.5, 0.5]), np.array([0, fine], dtype=np.int64)
-    table = np.array([0, fine, 0], dtype=np.int64)
-    cells: Any = IntegerCells(np.array([0, 1], dtype=np.int64), 1)
-    if family.family.name == "share_above":
-        cells = BoundedCells(family.low[0], 1.0, 0)
-    return Score(cells, table, Fraction(0), Fraction(1, fine), support, law, law.copy())
+def _check_errors(name: str, value: float, error: float, miss: float) -> None:
+    if error <= 2 * IGNORED + miss:
+        raise InvalidInput(f"{name}={shown(value)} is too extreme: its errors must be above {2 * IGNORED + miss:g}.")
 
 
 @known_arguments
@@ -640,13 +607,13 @@ def design_groups(
     privacy: Notion | str | None = None,
     missing: str = "none",
 ) -> GroupsDesign:
-    """A comparison of two groups (an A/B test), made ready to run.
+    """Design a comparison of two groups (an A/B test).
 
     Args:
-        n: the numbers of records of the control group and of the treated one; one number for both.
+        n: the numbers of records of control group and treated group, or one number for both.
         epsilon: privacy loss of one run, for everybody in either group: they are different people.
-        alpha: type I error: how often a difference is found, at most, where the rates are the same.
-        confidence: how often the interval holds the true difference, at least.
+        alpha: the type I error: the largest probability of finding a difference if the rates are the same.
+        confidence: the smallest probability with which the interval holds the true difference.
         alternative: "two-sided", "greater" (the treatment's rate is larger) or "less".
         outcome: what counts: "bernoulli(?)" (1, True; the default, unless the column's type is one of fractional
             numbers), "share_above(5, ?)" or "categorical(yes=?)".
@@ -665,15 +632,15 @@ def design_groups(
     sizes = numbers.positive_integer(n=pair[0]), numbers.positive_integer(n=pair[1])
     if max(sizes) > LARGEST:
         raise InvalidInput(f"n={shown(n)} must be at most {LARGEST} in each group.")
-    asked = _outcome(outcome, above, success)
+    rate = _outcome(outcome, above, success)
     notion = make_notion(epsilon, privacy)
     check_missing(missing)
     miss = MISCOUNTED if missing == "count" else 0.0
-    level, covered = _levels(alpha, confidence, miss)
+    level, covered = _error_rates(alpha, confidence, miss)
     rows = numbers.positive_integer(max_rows_per_unit=max_rows_per_unit)
     deviation = math.sqrt(min(sizes) / 8 + 2 * (rows / float(notion.equivalent)) ** 2)
     fine = min(max(2 * round(STEPS_PER_DEVIATION / deviation / 2) + 1, 1), FINEST)
-    score, around = _success_score(asked, fine), Neighbourhood(rows=rows)
+    score, around = success_score(rate, fine), Neighbourhood(rows=rows)
     part = part_for_counting(notion, min(sizes), around, miss / 2) if miss else Fraction(0)
     summing = notion.split(1 - part) if miss else notion
     noise = canonical_noise(summing, around.reach(score), whole=True)  # the counts stay whole
@@ -683,11 +650,23 @@ def design_groups(
             "counts are compared with. Use a larger budget."
         )
     counting = canonical_noise(notion.split(part), rows) if miss else None
-    return GroupsDesign(asked.text, sizes, notion, level, covered, alternative, score, noise, rows, counting, missing)
+    return GroupsDesign(
+        outcome_text=rate.text,
+        n=sizes,
+        notion=notion,
+        alpha=level,
+        confidence=covered,
+        alternative=alternative,
+        score=score,
+        noise=noise,
+        max_rows_per_unit=rows,
+        count_noise=counting,
+        missing=missing,
+    )
 
 
 def _check_counted(declared: Declared) -> None:
-    """Refuse a column of fractional numbers by its type where nothing says which of them count."""
+    """Refuse a column of fractional numbers, by its type, if nothing says which of them count."""
     if declared.content == "numbers" and any(word in declared.type.lower() for word in FRACTIONAL):
         raise InvalidData(
             f"{declared.subject} numbers ({declared.type}), and groups are compared by a share of the records. Say "
@@ -720,7 +699,7 @@ def compare_groups(
     privacy: Notion | str | None = None,
     missing: str | None = None,
 ) -> GroupsRelease:
-    """Whether two groups have the same rate, with privacy: decision, p-value, difference and its interval.
+    """Compare the rates of two groups with privacy: decision, p-value, difference and its interval.
 
     Args:
         group, control_name, column, unit, odd_epsilon, ledger, dataset, request, rng: see :meth:`GroupsDesign.run`.
@@ -730,11 +709,11 @@ def compare_groups(
         max_rows_per_unit, privacy: as for :func:`privatest.design_groups`.
         missing: as for :func:`privatest.estimate`.
 
-    >>> found = compare_groups([0, 1] * 500, [0, 1, 1] * 400, epsilon=1)
-    >>> found.decision
+    >>> release = compare_groups([0, 1] * 500, [0, 1, 1] * 400, epsilon=1)
+    >>> release.decision
     'alternative'
     """
-    asked = _outcome(outcome, above, success)  # what cannot be asked is refused before the data are opened
+    rate = _outcome(outcome, above, success)  # a question that cannot be answered is refused before data are opened
     from privatest.engines import Need  # planning needs no engine
     from privatest.engines.sources import open_arms  # likewise
 
@@ -750,8 +729,8 @@ def compare_groups(
         for one in records.both:
             _check_counted(one.declared)
     if missing is None:
-        missing = "count" if any(one.declared.may_leave(asked.support) for one in records.both) else "none"
-    made = design_groups(
+        missing = "count" if any(one.declared.may_leave(rate.support) for one in records.both) else "none"
+    design = design_groups(
         n=counts,
         epsilon=epsilon,
         alpha=alpha,
@@ -765,7 +744,7 @@ def compare_groups(
         missing=missing,
     )
     payer = {"ledger": ledger, "dataset": dataset, "request": request}
-    return made.run_opened(records, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon)  # type: ignore[arg-type]
+    return design.run_opened(records, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon)  # type: ignore[arg-type]
 
 
 NOISES = {"laplace": "scale", "gaussian": "sd", "discrete_laplace": "scale"}
@@ -773,7 +752,7 @@ _NOISE = re.compile(r"\s*([a-z_]+)\s*\(\s*(?:(scale|sd)\s*=\s*)?([0-9.eE+-]+)\s*
 
 
 def _noised(given: Any, name: str) -> tuple[float, int, str, float]:
-    """A total, its number of records, and kind and size of the noise in it."""
+    """Parse a noised total: return it, its number of records, and the kind and the size of its noise."""
     try:
         total, n, noise = given
         total = float(numbers.rational(total))
@@ -824,7 +803,7 @@ def compare_noised(
     """
     arms = _noised(control, "control"), _noised(treatment, "treatment")
     numbers.choice(ALTERNATIVES, alternative=alternative)
-    level, covered = _levels(alpha, confidence)
+    level, covered = _error_rates(alpha, confidence)
     deviation = math.sqrt(min(n for _, n, _, _ in arms) / 8 + min(size for *_, size in arms) ** 2)
     exact = all(kind == "discrete_laplace" for _, _, kind, _ in arms)
     fine = 1 if exact else min(max(2 * round(STEPS_PER_DEVIATION / deviation / 2) + 1, 1), 8 * FINEST + 1)

@@ -1,18 +1,17 @@
-r"""The first step of an estimate over a wide range: about where is it?
+r"""The first step of an estimate over a wide range: a private answer to the question about where the records lie.
 
-The records are counted in bins, each bin's count gets noise, and the fullest bin says where to look. Which bin that is
-follows from the noisy counts alone, all of which could be published: replacing a row moves two counts by one each.
+The records are counted in bins, each bin's count gets noise, and the fullest bin says where to look. Only the noisy
+counts decide which bin that is, and all of them could be published: replacing a row moves two counts by one each.
 
-The records decide twice, in this step and in the next, so the next step's interval is not as good as if it had been
-made for this bin beforehand. But for each bin b that could be chosen it misses with probability :math:`\alpha'` or
-less:
+Both steps use the same records, so the interval of the second step is not as good as if it had been designed for the
+chosen bin beforehand. But for each bin b that could be chosen it misses with probability at most :math:`\alpha'`:
 
 .. math:: \Pr_\theta[\text{miss}] \le \sum_b \min(\Pr_\theta[B = b],\ \alpha'),
 
 and :math:`\Pr_\theta[B = b]` is small for all bins but the one in which most records lie, or the two between which they
 are divided. The bins start at a random place, so the latter is rare. A bin b with probability :math:`p_b` beats another
 with :math:`p_j` with probability at most
-:math:`(1 + p_b (e^s - 1) + p_j (e^{-s} - 1))^n\, (E e^{sG})^2` for every s, G the noise.
+:math:`(1 + p_b (e^s - 1) + p_j (e^{-s} - 1))^n\, (E e^{sG})^2` for every s, where G is the noise.
 """
 
 from __future__ import annotations
@@ -20,47 +19,46 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from privatest.errors import InvalidDocument
+from privatest.errors import InvalidInput
 from privatest.hypotheses.distribution import Numbers
 from privatest.hypotheses.one_parameter import OneParameter
-from privatest.numbers import Floats, Integers
-from privatest.privacy import Noise, Notion, RandomSource, noise_from_dict
+from privatest.numbers import Floats, Integers, root
+from privatest.privacy import Noise, Notion, RandomSource
 from privatest.privacy.bulk_draws import draw_many
 from privatest.privacy.canonical import counts_noise
 from privatest.privacy.notions import Neighbourhood
-from privatest.scores.score import DyadicCells, cells_from_dict
+from privatest.scores.score import DyadicCells
 
 PLACES = 64
-"""At so many places of a cell the coverage of two steps is looked at."""
+"""Number of places of a cell at which the coverage of two steps is computed."""
 STARTS = 8
-"""At how many places the bins can start, each as likely."""
+"""Number of places at which the bins can start; each is equally likely."""
 MOST_BINS = 1 << 19
 TILTS = 24
 UNSEEN = 1e-12
-"""Bins that lie beyond all but so much of the mass on either side are as good as empty."""
+"""Bins beyond this quantile, on either side, count as empty."""
 
 
 @dataclass(frozen=True)
-class _Misses:
-    """How often each bin is chosen at most, over all places where bins start.
+class _Choices:
+    """Bounds on the probabilities with which each bin is chosen, added up over all places where the bins start.
 
     Attributes:
-        unseen: all bins together that are as good as empty.
-        rarely: the sum over those that are chosen less often than any level asked for.
-        often: all others.
+        unseen: the sum over the bins that count as empty.
+        rare: the sum over the bins whose probability is below every level in question.
+        others: the probabilities of all other bins.
     """
 
     unseen: float
-    rarely: float
-    often: Floats
+    rare: float
+    others: Floats
 
-    def at(self, level: float) -> float:
-        """At most how often a second step misses, if for each bin it does so with probability level."""
-        return (self.unseen + self.rarely + float(np.minimum(self.often, level).sum())) / STARTS
+    def misses(self, level: float) -> float:
+        """The largest probability of a miss by a second step that misses with probability ``level`` for each bin."""
+        return (self.unseen + self.rare + float(np.minimum(self.others, level).sum())) / STARTS
 
 
 @dataclass(frozen=True)
@@ -68,16 +66,22 @@ class Location:
     """Bins of equal length, and the noise on their counts.
 
     Attributes:
-        cells: ``STARTS`` of them make a bin.
-        noise: on each count.
+        cells: ``STARTS`` cells make a bin.
+        noise: what is added to each count.
     """
 
     cells: DyadicCells
     noise: Noise
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.cells, DyadicCells) or not self.noise.total_leaves:
+            raise InvalidInput("The first step of an estimate counts dyadic cells, with noise on every whole number.")
+        if self.cells.size > STARTS * MOST_BINS:
+            raise InvalidInput(f"The first step of an estimate has at most {MOST_BINS} bins.")
+
     @classmethod
     def over(cls, low: float, high: float, length: float, notion: Notion, around: Neighbourhood) -> Location:
-        """Bins of about this length, from low to high; those at both ends go on for ever."""
+        """Bins of about this length from low to high; the first and the last bin have no outer end."""
         exponent = -round(math.log2(length / STARTS))
         first = math.floor(math.ldexp(low, exponent)) - STARTS
         last = math.floor(math.ldexp(high, exponent)) + STARTS
@@ -85,36 +89,36 @@ class Location:
 
     @property
     def length(self) -> float:
-        """Of a bin."""
+        """Length of a bin."""
         return STARTS / self.cells.factor
 
     @property
     def bins(self) -> int:
-        """How many there are, wherever they start."""
+        """Number of bins, wherever they start."""
         return -(-self.cells.size // STARTS) + 1
 
     def begins(self, start: int, places: Integers) -> Floats:
-        """Where these bins begin, if bins start at ``start``; the first and the last of all go on for ever."""
+        """The lower ends of these bins, if the bins start at ``start``."""
         return np.ldexp((self.cells.first + STARTS * places - start).astype(np.float64), -self.cells.exponent)
 
     def place_of(self, start: int, values: Floats) -> Integers:
-        """The bins that hold these numbers."""
+        """The bins that hold these numbers, if the bins start at ``start``."""
         cells = np.floor(values * self.cells.factor) - self.cells.first + start
-        found: Integers = np.clip(cells // STARTS, 0, self.bins - 1).astype(np.int64)
-        return found
+        places: Integers = np.clip(cells // STARTS, 0, self.bins - 1).astype(np.int64)
+        return places
 
     def chosen(self, counts: list[int], source: RandomSource) -> tuple[int, int]:
-        """Where the bins start, drawn, and the bin with the largest noisy count."""
-        start = int(source.below(STARTS))
-        noisy = 2 * self._in_bins(np.array(counts[:-1], dtype=np.int64), start)
-        noisy += draw_many(self.noise, self.bins, source)
-        return start, int(np.argmax(noisy))
+        """Draw where the bins start; return that, and the bin with the largest noisy count.
 
-    def _in_bins(self, counts: Integers, start: int) -> Integers:
+        Args:
+            counts: the number of records in each cell, that of odd records last.
+            source: where randomness comes from.
+        """
+        start = int(source.below(STARTS))
         padded = np.zeros(self.bins * STARTS, dtype=np.int64)
-        padded[start : start + len(counts)] = counts
-        found: Integers = padded.reshape(self.bins, STARTS).sum(axis=1)
-        return found
+        padded[start : start + len(counts) - 1] = counts[:-1]
+        doubled = 2 * padded.reshape(self.bins, STARTS).sum(axis=1) + draw_many(self.noise, self.bins, source)
+        return start, int(np.argmax(doubled))
 
     @cached_property
     def _tilts(self) -> tuple[Floats, Floats]:
@@ -124,75 +128,65 @@ class Location:
         return s, np.log(np.real(self.noise.characteristic(-1j * s)))
 
     def misses(self, family: OneParameter, value: float, n: int, level: float) -> float:
-        """At most how often a second step misses the true value, if for each bin it does so with probability level."""
-        return max(misses.at(level) for misses in self._misses(family, value, n, level))
+        """The largest probability that two steps miss the true value.
 
-    def _misses(self, family: OneParameter, value: float, n: int, least: float) -> list[_Misses]:
-        """What :meth:`misses` adds up for every level from ``least``, for each extreme of the other parameters."""
+        Args:
+            family, value: the family and the true value of its parameter.
+            n: number of records.
+            level: the probability with which the second step misses, for each bin.
+        """
+        return max(choices.misses(level) for choices in self._choices(family, value, n, level))
+
+    def _choices(self, family: OneParameter, value: float, n: int, least: float) -> list[_Choices]:
+        """How often each bin is chosen, at each extreme of the other parameters, for levels from ``least`` on."""
         box = family.box(value, value)
-        return [self._misses_of(box.member(corner), n, least) for corner in box.corners()]
+        return [self._choices_under(box.member(corner), n, least) for corner in box.corners()]
 
-    def _misses_of(self, member: Numbers, n: int, least: float) -> _Misses:
+    def _choices_under(self, member: Numbers, n: int, least: float) -> _Choices:
         few = member.ppf(np.array([UNSEEN, 1 - UNSEEN]))
         seen = [self.place_of(start, few) for start in range(STARTS)]
         # Every end of a bin, wherever bins start, is the end of a cell.
         cells = [STARTS * (first + 1) - start for start, (first, _) in enumerate(seen)]
         lowest = min(cells)
         highest = max(STARTS * last - start for start, (_, last) in enumerate(seen))
-        below = member.cdf(
-            np.ldexp((self.cells.first + np.arange(lowest, highest + 1)).astype(np.float64), -self.cells.exponent)
-        )
-        found, unseen = [], 0.0
+        edges = (self.cells.first + np.arange(lowest, highest + 1)).astype(np.float64)
+        below = member.cdf(np.ldexp(edges, -self.cells.exponent))
+        chances, unseen = [], 0.0
         for cell, (first, last) in zip(cells, seen, strict=True):
             inner = below[cell - lowest :: STARTS][: last - first]
             masses = np.maximum(np.diff(np.concatenate([[0.0], inner, [1.0]])), 0.0)
             best = int(np.argmax(masses))
-            # The last one stands for all other bins, which hold at most this much.
-            chances = self._beating(np.append(masses, 2 * UNSEEN), float(masses[best]), n)
-            chances[best] = 1.0
-            unseen += min((self.bins - len(masses)) * float(chances[-1]), 1.0)
-            found.append(chances[:-1])
-        chances = np.concatenate(found)
-        large = chances > least
-        return _Misses(unseen, float(chances[~large].sum()), chances[large])
+            # The last entry stands for all other bins, which hold at most this much.
+            winning = self._chances_to_win(np.append(masses, 2 * UNSEEN), float(masses[best]), n)
+            winning[best] = 1.0
+            unseen += min((self.bins - len(masses)) * float(winning[-1]), 1.0)
+            chances.append(winning[:-1])
+        every = np.concatenate(chances)
+        large = every > least
+        return _Choices(unseen, float(every[~large].sum()), every[large])
 
-    def _beating(self, masses: Floats, best: float, n: int) -> Floats:
-        """At most how likely bins of these probabilities have a larger noisy count than one of probability best."""
+    def _chances_to_win(self, masses: Floats, best: float, n: int) -> Floats:
+        """Bounds on the probabilities with which bins of these masses get larger noisy counts than one of mass best."""
         s, log_mgf = self._tilts
         ahead = np.maximum(masses[:, None] * np.expm1(s) + best * np.expm1(-s), -1 + 1e-15)
-        found: Floats = np.exp(np.minimum(n * np.log1p(ahead) + 2 * log_mgf, 0.0).min(axis=1))
-        return found
+        chances: Floats = np.exp(np.minimum(n * np.log1p(ahead) + 2 * log_mgf, 0.0).min(axis=1))
+        return chances
 
-    def second_level(self, asked: OneParameter, n: int, level: float) -> float | None:
-        """The confidence the second step needs for both together to have the level; None where none is enough.
+    def second_level(self, family: OneParameter, n: int, level: float) -> float | None:
+        """The confidence of the second step with which both steps together have ``level``; None if none is enough.
 
-        Where in a cell the true value lies matters, and which cell hardly does: the worst of many places counts.
+        The place of the true value within its cell matters, and which cell it is hardly does: the worst of many places
+        counts.
         """
-        middle, cell, most = sum(asked.inner) / 2, self.length / STARTS, (1 - level) * (1 - 1e-4)
+        middle, cell, most = sum(family.inner) / 2, self.length / STARTS, (1 - level) * (1 - 1e-4)
         low, high = (1 - level) / 2, 1 - level
-        places: list[_Misses] = []
-        # A few far from each other come first: they often suffice to see that nothing is enough.
+        places: list[_Choices] = []
+        # Places that are far apart come first: a few of them often show that no confidence is enough.
         for place in sorted(range(PLACES), key=lambda place: place % (PLACES // 4)):
-            here = self._misses(asked, middle + cell * place / PLACES, n, low)
-            if any(one.unseen > STARTS * (1 - level) / 4 or one.at(low) > most for one in here):
+            here = self._choices(family, middle + cell * place / PLACES, n, low)
+            if any(one.unseen > STARTS * (1 - level) / 4 or one.misses(low) > most for one in here):
                 return None
             places += here
-        # Invariant: `low` is a level of misses that is small enough, `high` is not.
-        for _ in range(11):
-            share = (low + high) / 2
-            low, high = (share, high) if max(one.at(share) for one in places) <= most else (low, share)
-        return 1 - low if low > (1 - level) / 2 else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return {"cells": self.cells.to_dict(), "noise": self.noise.to_dict()}
-
-    @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> Location:
-        """What :meth:`to_dict` wrote."""
-        cells, noise = cells_from_dict(document["cells"]), noise_from_dict(document["noise"])
-        if not isinstance(cells, DyadicCells) or not noise.total_leaves or cells.size > STARTS * MOST_BINS:
-            raise InvalidDocument(
-                "The first step of an estimate counts dyadic cells, with noise on every whole number."
-            )
-        return cls(cells, noise)
+        too_many, tolerance = lambda share: max(one.misses(share) for one in places) > most, (1 - level) / 2**12
+        share, _ = root(too_many, low, high, absolute=tolerance)
+        return 1 - share if share > low else None

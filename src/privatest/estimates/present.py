@@ -1,9 +1,10 @@
-"""How many records are present: measured with noise, within the budget, so that an answer is about these alone.
+"""Which records an answer is about: those that are present, and how their number is measured with noise.
 
 A record that is missing, unreadable or outside the family's support has no score that would be right in an estimate.
-So the number M of the others is noised first. It leaves a number m that is public, and seldom above M; the total that
-the answer is made of is that of m of the records that are present, chosen at random. All that follows knows its number
-of records, as if there had been m from the start: no interval, p-value or power needs a theory of its own.
+So the number of the other records is released first, with noise, within the budget. It yields a public number m, which
+seldom exceeds the number of present records. The total is then that of m of the present records, chosen at random. All
+that follows knows its number of records, as if there had been m from the start: no interval, p-value or power needs a
+theory of its own.
 """
 
 from __future__ import annotations
@@ -11,53 +12,109 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from privatest import numbers
 from privatest.facts import Fact
-from privatest.privacy import Noise, Notion, canonical_noise
+from privatest.privacy import Noise, Notion, RandomSource, canonical_noise
+from privatest.privacy.bulk_draws import draw_some
 from privatest.privacy.notions import Neighbourhood
 
+if TYPE_CHECKING:
+    from privatest.engines import Records
+    from privatest.scores import Score
+
 MISSING = ("count", "none")
-"""What is said about missing records: how many are present is measured, or there are none."""
-COUNTED = "the answer is about the records that are present; how many are is measured"
+"""Values of ``missing=``: the number of present records is measured, or no record is missing."""
 SPELLED = (
-    " A label is met as it is written: 'yes' is not 'Yes' (but pt.data.read_as(data, fold_case=True) reads both), and "
-    "1 is not '1'."
+    " Labels are compared as they are written: 'yes' is not 'Yes' (but pt.data.read_as(data, fold_case=True) "
+    "reads both), and 1 is not '1'."
 )
-UNMEASURED = "declared: no record is missing or unreadable; one that is counts by its fixed score"
+"""A sentence for an answer about a label that may be written in another way in the data."""
 MOSTLY = 0.95
-"""Where at most this part of the records can be what the answer is about, it says what becomes of the others."""
+"""If at most this share of the records can be present, a release says what becomes of the others."""
 PARTS = tuple(Fraction(part, 100) for part in (3, 5, 7, 10, 15, 20, 30, 40, 50))
-"""Which part of the budget the number of present records may cost, where the number of all is public."""
+"""Parts of the budget that the number of present records may cost."""
 SPREAD = 0.15
-"""About the variance of one record's score, in squares of its width: what a part is tuned for."""
+"""About the variance of one record's score, in squares of its width, for which the part is tuned."""
 FINE = 512
-"""Lattice steps of a width, where a part is tuned."""
+"""Number of lattice steps to a width for which the part is tuned."""
 
 
-def public_number(noise: Noise, noisy: Fraction, miss: float, most: int) -> int:
-    """How many records are summed where so many are present, with noise: more than there are with probability miss."""
-    return min(max(math.floor(noisy - noise.beyond(miss)), 1), most)
+def check_missing(missing: object) -> None:
+    """Raise InvalidInput for a value that is not one of ``MISSING``."""
+    numbers.choice(MISSING, missing=missing)
+
+
+def missing_fact(missing: str, *, measured: bool) -> Fact:
+    """The fact of a design or a release about missing records."""
+    counted = "the answer is about the records that are present; how many are is measured"
+    declared = "declared: no record is missing or unreadable; one that is counts by its fixed score"
+    return Fact("missing", missing, counted if measured else declared)
 
 
 def part_for_counting(notion: Notion, n: int, around: Neighbourhood, miss: float) -> Fraction:
-    """Which part of a budget makes the error of a mean smallest: a larger part wastes noise, a smaller one records."""
-    found = []
-    for part in PARTS:
-        left = n - canonical_noise(notion.split(part), around.rows).beyond(miss)
+    """The part of a budget for the number of present records with which the error of a mean is the smallest.
+
+    With a larger part the total gets more noise; with a smaller one fewer records are summed.
+
+    Args:
+        notion, n, around: the budget, the number of records, and which data sets are neighbours.
+        miss: the probability with which more records may be summed than are present.
+    """
+
+    def squared_error(part: Fraction) -> float:
+        summed = n - canonical_noise(notion.split(part), around.rows).beyond(miss)
         noise = canonical_noise(notion.split(1 - part), around.rows * FINE).variance / FINE**2
-        found.append((left * SPREAD + noise) / left**2 if left > 0 else math.inf)
-    return PARTS[found.index(min(found))] if min(found) < math.inf else PARTS[-1]
+        return (summed * SPREAD + noise) / summed**2 if summed > 0 else math.inf
+
+    errors = [squared_error(part) for part in PARTS]
+    return PARTS[errors.index(min(errors))] if min(errors) < math.inf else PARTS[-1]
+
+
+@dataclass(frozen=True)
+class Presence:
+    """How the records of a data set of public size enter a total: all of them, or as many as are surely present.
+
+    Attributes:
+        noise: what is added to the number of present records; None if it is declared that no record is missing.
+        miss: the probability with which more records are summed than are present; 0 without noise.
+    """
+
+    noise: Noise | None = None
+    miss: float = 0.0
+
+    def summed(self, noisy: Fraction, n: int) -> int:
+        """The number of records that are summed, given the noisy number of present ones of n."""
+        return n if self.noise is None else min(max(math.floor(noisy - self.noise.beyond(self.miss)), 1), n)
+
+    def check(self, records: Records, score: Score, n: int) -> None:
+        """Raise InvalidData for records of another type than the score's, or of another number than n."""
+        from privatest.engines.records import Tallied, check_count  # planning needs no engine
+
+        (records if self.noise is None else Tallied(records)).check(score)
+        check_count(records.count(), n)
+
+    def draw(self, records: Records, score: Score, noise: Noise, n: int, source: RandomSource) -> list[Fraction]:
+        """Draw the noisy total of the scores and, if it is measured, the noisy number of present records."""
+        if self.noise is None:
+            return [records.total(score) + noise.draw(source)]
+        from privatest.engines.records import Tallied  # planning needs no engine
+
+        present = Tallied(records).present(score)
+        number = present.count + self.noise.draw(source)
+        total = present.sum_of(self.summed(number, n), partial(draw_some, source))
+        return [total + noise.draw(source), number]
 
 
 @dataclass(frozen=True)
 class PresentCount:
-    """About how many records are present, of how many.
+    """About how many records are present.
 
     Attributes:
-        about: the noisy number, moved to where it can be.
-        interval: holds the number with a probability of ``confidence`` at least.
+        about: the noisy number, moved to the nearest possible one.
+        interval: holds the number with a probability of at least the confidence.
     """
 
     about: float
@@ -65,25 +122,21 @@ class PresentCount:
 
     @classmethod
     def of(cls, noise: Noise, noisy: Fraction, confidence: float, most: float) -> PresentCount:
-        """From a noisy number; there are ``most`` records at most."""
-        away = noise.beyond((1 - confidence) / 2)
-
-        def within(value: float) -> float:
-            return min(max(value, 0.0), most)
-
-        count = float(noisy)
-        return cls(within(count), (within(count - away), within(count + away)))
+        """The count from a noisy number; there are at most ``most`` records."""
+        away, number = noise.beyond((1 - confidence) / 2), float(noisy)
+        about, low, high = (min(max(value, 0.0), most) for value in (number, number - away, number + away))
+        return cls(about, (low, high))
 
 
 @dataclass(frozen=True)
-class Among:
-    """Which records an answer is about, and about how many of how many these are, as it is said to people.
+class AnsweredRecords:
+    """Which records an answer is about, and about how many of all these are, in words for people.
 
     Attributes:
-        records: what a record must be, in words: "present", "0 or 1"; empty where the number was not measured.
-        present, intervals: about how many there are, and where that number lies; one of each for each group.
-        n: of how many, each.
-        hidden: whether these are the numbers expected, the true ones not being public.
+        records: what a record must be, in words: "present", "0 or 1"; empty if the number was not measured.
+        present, intervals: about how many such records there are, and the interval of that number, for each group.
+        n: the number of all records, for each group.
+        hidden: whether n is the expected number, because the true one is not public.
     """
 
     records: str = ""
@@ -94,12 +147,12 @@ class Among:
 
     @property
     def few(self) -> bool:
-        """Whether less than half of the records (of some group) may be of that kind."""
+        """Whether less than half of the records, of some group, may be of that kind."""
         return any(2 * low < n for (low, _), n in zip(self.intervals, self.n, strict=True))
 
     @property
     def none(self) -> bool:
-        """Whether there may be no such record (in some group) at all: then there is no answer about them."""
+        """Whether there may be no such record, in some group, so that there is no answer about them."""
         return any(low <= 0 for low, _ in self.intervals)
 
     @property
@@ -108,12 +161,12 @@ class Among:
         if not self.records:
             return ""
         of = " of the expected " if self.hidden else " of "
-        told = (f"{one:,.0f}{of}{n:,}" for one, n in zip(self.present, self.n, strict=True))
-        return f" among the records that are {self.records} (about {' and '.join(told)})"
+        numbers = (f"{one:,.0f}{of}{n:,}" for one, n in zip(self.present, self.n, strict=True))
+        return f" among the records that are {self.records} (about {' and '.join(numbers)})"
 
     @property
-    def doubt(self) -> str:
-        """What an answer begins with where most records may be of another kind; empty where they are not."""
+    def warning(self) -> str:
+        """What an answer begins with if most records may be of another kind; else empty."""
         if not self.few:
             return ""
         if any(low <= 0 and high >= n for (low, high), n in zip(self.intervals, self.n, strict=True)):
@@ -126,26 +179,21 @@ class Among:
         kind = "missing" if self.records == "present" else f"missing, or not {self.records}"
         return f"{most} of the records may be {kind}: look at the column (pt.check).{way}"
 
-    def told(self, answer: str) -> str:
-        """The sentence of a release: the doubt first, and no number where there may be no record to tell it of."""
+    def qualified(self, answer: str) -> str:
+        """The answer with the warning before it; only the warning if there may be no record to answer for."""
         if self.none:
-            return f"{self.doubt} Nothing is known of the records that are {self.records}: report no number."
+            return f"{self.warning} Nothing is known of the records that are {self.records}: report no number."
         left = sum(n - one for one, n in zip(self.present, self.n, strict=True))
         if self.few or all(high > MOSTLY * n for (_, high), n in zip(self.intervals, self.n, strict=True)):
-            return f"{self.doubt} {answer}".lstrip()
+            return f"{self.warning} {answer}".lstrip()
         return f"{answer} The others, about {left:,.0f}, do not count: pt.check tells what they are."
 
     def facts(self, missing: str, present: Any, interval: Any, confidence: float) -> tuple[list[Fact], list[Fact]]:
-        """What a release says of missing records; and what it begins with where they may be most."""
+        """The facts of a release about missing records, and the warning that it begins with."""
         if not self.records:
-            return [Fact("missing", missing, UNMEASURED)], []
+            return [missing_fact(missing, measured=False)], []
         said = [
             Fact("present", present, f"records are {self.records}, with noise"),
             Fact("present_interval", interval, f"holds that number with probability {confidence:g} at least"),
         ]
-        return said, [Fact("few_present", True, self.doubt)] if self.few else []
-
-
-def check_missing(missing: object) -> None:
-    """Refuse anything else than the two."""
-    numbers.choice(MISSING, missing=missing)
+        return said, [Fact("few_present", True, self.warning)] if self.few else []

@@ -27,9 +27,9 @@ from privatest.hypotheses.parse import matched
 from privatest.numbers import Floats
 from privatest.privacy import Notion, canonical_noise
 from privatest.privacy.notions import Neighbourhood
-from privatest.scores import Score, clamped_score
+from privatest.scores import BoundedCells, Cells, IntegerCells, LabelCells, Score, clamped_score
 from privatest.scores.clamped import score_with_laws
-from privatest.scores.score import LabelCells, lattice
+from privatest.scores.score import lattice
 from privatest.scores.score_law import cell_law
 
 WORKING = (
@@ -53,14 +53,29 @@ WORTH_BENDING = 0.97
 """A bent score must make intervals shorter than this beside those of a straight one."""
 
 
-def share_score(family: OneParameter, units: int = UNITS) -> Score:
-    """1 for the label and 0 for every other one, in so many units: a lattice that is fine enough for the noise."""
-    assert family.label is not None
+def success_score(family: OneParameter, units: int = UNITS) -> Score:
+    """The score of a rate or a share: ``units`` for a success and 0 for every other record.
+
+    Args:
+        family: bernoulli, share_above or the share of a label.
+        units: number of lattice steps of a success; more steps make the noise finer.
+    """
+    cells: Cells
+    if family.label is not None:
+        cells, table = LabelCells((family.label,), others=True), [units, 0, 0]
+    elif (box := family.box(*family.inner)).family.name == "share_above":
+        cells, table = BoundedCells(box.low[0], 1.0, 0), [0, units, 0]
+    else:
+        cells, table = IntegerCells(np.array([0, 1], dtype=np.int64), 1), [0, units, 0]
     law = np.array([0.5, 0.5])
-    table = np.array([units, 0, 0], dtype=np.int64)
-    support = np.array([0, units], dtype=np.int64)
     return Score(
-        LabelCells((family.label,), others=True), table, Fraction(0), Fraction(1, units), support, law, law.copy()
+        cells=cells,
+        table=np.array(table, dtype=np.int64),
+        origin=Fraction(0),
+        step=Fraction(1, units),
+        support=np.array([0, units], dtype=np.int64),
+        null_law=law,
+        alternative_law=law.copy(),
     )
 
 
@@ -69,7 +84,7 @@ def tuned_score(
 ) -> Score:
     """The score with which an interval is about as short as can be: over the whole range, or for a part of it."""
     if family.is_share:
-        return share_score(family)
+        return success_score(family)
     found = tuned_ratio(family, notion, n, around, values)
     bent = _bent(family, found, notion, n, around) if values is None and found.laws.atoms else None
     return clamped_score(found.pair, found.clamp, found.units) if bent is None else bent

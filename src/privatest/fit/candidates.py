@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +41,6 @@ from privatest.fit.domain import Grains
 from privatest.fit.excess_law import (
     REACH,
     Excess,
-    ExcessLaw,
     binomial_masses,
     excess_law,
     marginals,
@@ -50,6 +49,7 @@ from privatest.fit.excess_law import (
     uniformity,
     windows,
 )
+from privatest.laws import IntegerLaw
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise, Notion, Pure, canonical_noise
 
@@ -264,7 +264,7 @@ def two_point(target: Target) -> Excess:
         excess = _folded(n, index)
         noise = target.noise(excess.width)
         cutoff = excess_law(excess, n, p).cutoff(alpha, noise)
-        above, below = (excess_law(excess, n, side.q).below(cutoff, noise) for side in (upper, lower))
+        above, below = (excess_law(excess, n, side.q).cdf(cutoff, noise) for side in (upper, lower))
         return above - below
 
     # The balance lies between the two means, and near that under P.
@@ -392,18 +392,9 @@ class FitStatistic:
     excess: Excess
     grains: Grains | None = None
 
-    @cached_property
-    def _laws(self) -> dict[tuple[bytes, int], ExcessLaw]:
-        """The laws that were asked for, the first few: thresholds are compared by the same ones."""
-        return {}
-
-    def law(self, q: Floats, n: int) -> ExcessLaw:
+    def law(self, q: Floats, n: int) -> IntegerLaw:
         """Law of the statistic for n records from q."""
-        key = (q.tobytes(), n)
-        found = self._laws.get(key) or excess_law(self.excess, n, self._seen(q))
-        if len(self._laws) < LAWS_KEPT:
-            self._laws[key] = found
-        return found
+        return _known_law(self.excess, self._seen(q).tobytes(), n)
 
     def hardest(self, target: Target, noise: Noise, *, quick: bool = False) -> list[tuple[float, Alternative]]:
         """Alternatives with their approximate type II errors under a noise, the largest first."""
@@ -433,6 +424,12 @@ class FitStatistic:
         return q if self.grains is None else self.grains.image(q)
 
 
+@lru_cache(maxsize=LAWS_KEPT)
+def _known_law(excess: Excess, q: bytes, n: int) -> IntegerLaw:
+    """The law of a statistic; the last few are kept, because several thresholds are compared by the same ones."""
+    return excess_law(excess, n, np.frombuffer(q))
+
+
 def _largest_first(pair: tuple[float, Alternative]) -> float:
     return -pair[0]
 
@@ -448,7 +445,7 @@ class Recipe:
         """The candidate, or None where the statistic would not depend on the data."""
         if self.method == "binomial":
             return _folded_candidates(target)
-        grains = _grains(target.p.tobytes()) if self.method == "grains" else None
+        grains = grains_of(target.p) if self.method == "grains" else None
         p = target.p if grains is None else np.full(grains.count, 1 / grains.count)
         excess = uniformity(len(p), target.n) if self.ramp is None else self.ramp.excess(p, target.n)
         return None if excess is None else FitStatistic(self.method, excess.refined(FINE), grains)
@@ -481,8 +478,13 @@ def ranked(target: Target, choice: list[Recipe]) -> list[Recipe]:
     return choice if len(choice) == 1 else sorted(choice, key=lambda recipe: recipe.error(target))
 
 
+def grains_of(p: Floats) -> Grains:
+    """Goldreich's map for P, from a cache."""
+    return _known_grains(p.tobytes())
+
+
 @lru_cache(maxsize=8)
-def _grains(p: bytes) -> Grains:
+def _known_grains(p: bytes) -> Grains:
     return Grains.of(np.frombuffer(p))
 
 
@@ -522,8 +524,3 @@ class FitPlan:
         together = canonical_noise(self.notion, self.rows * width)
         apart = isinstance(self.notion, Pure) and self.rows > 1
         return [canonical_noise(self.notion.share(self.rows), width), together] if apart else [together]
-
-    @property
-    def declared(self) -> Notion | None:
-        """The notion, where it is not epsilon."""
-        return None if isinstance(self.notion, Pure) else self.notion

@@ -20,22 +20,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privatest import numbers
-from privatest.documents import reading
 from privatest.engines import Records
 from privatest.engines.records import counting_score
-from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
+from privatest.errors import InvalidDistribution, InvalidInput
 from privatest.hypotheses import Distribution, Labels, Reals, WholeNumbers, as_distribution
 from privatest.numbers import Floats, Integers, rational
 from privatest.privacy import RandomSource
 from privatest.privacy.bulk_draws import draw_rows
-from privatest.scores import Cells, IntegerCells, LabelCells
-from privatest.scores.score import cells_from_dict
+from privatest.scores import Cells, EdgeCells, IntegerCells, LabelCells
 
 GRAINS_PER_SYMBOL = 4
 
@@ -116,45 +114,6 @@ MOST_INTEGERS = 1 << 12
 MOST_BINS = 1 << 16
 
 
-@dataclass(frozen=True)
-class EdgeCells(Cells):
-    """Intervals (-inf, e_1), [e_1, e_2), ..., [e_m, inf) within the support: comparisons only, so exact everywhere."""
-
-    kind: ClassVar[str] = "edges"
-    edges: tuple[float, ...]
-    low: float = -math.inf
-    high: float = math.inf
-
-    @property
-    def count(self) -> int:
-        return len(self.edges) + 1
-
-    @cached_property
-    def _sorted(self) -> Floats:
-        return np.array(self.edges)
-
-    def index(self, numbers: Floats) -> Indices:
-        sane = np.isfinite(numbers) & (numbers >= self.low) & (numbers <= self.high)
-        return np.where(sane, np.searchsorted(self._sorted, numbers, side="right"), self.count)
-
-    def to_dict(self) -> dict[str, Any]:
-        support = [end if math.isfinite(end) else None for end in (self.low, self.high)]
-        return {"kind": self.kind, "edges": list(self.edges), "support": support}
-
-
-def domain_cells_from_dict(document: dict[str, Any]) -> Cells:
-    """The cells that ``to_dict`` wrote."""
-    if not isinstance(document, dict) or document.get("kind") != EdgeCells.kind:
-        return cells_from_dict(document)
-    with reading("the bins"):
-        edges = tuple(float(edge) for edge in document["edges"])
-        low, high = document["support"]
-        ends = (-math.inf if low is None else float(low), math.inf if high is None else float(high))
-    if not edges or not all(a < b for a, b in zip((ends[0], *edges), (*edges, ends[1]), strict=True)):
-        raise InvalidDocument("The edges of the bins are not in increasing order.")
-    return EdgeCells(edges, *ends)
-
-
 @dataclass(frozen=True, eq=False)
 class Domain:
     """Symbols with their probabilities under P.
@@ -170,6 +129,13 @@ class Domain:
     probabilities: Floats
     null: str
     bins: str | None = None
+
+    def __post_init__(self) -> None:
+        p = self.probabilities
+        if p.ndim != 1 or not np.all(p >= 0) or not abs(math.fsum(p.tolist()) - 1) < 1e-9:
+            raise InvalidInput("The probabilities of the null do not sum to 1.")
+        if self.cells.count != len(p):
+            raise InvalidInput(f"The null has {len(p)} probabilities for {self.cells.count} cells.")
 
 
 def read_domain(null: Any, distance: float, bins: int | None = None) -> Domain:

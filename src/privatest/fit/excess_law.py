@@ -39,7 +39,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -49,6 +48,7 @@ from scipy import fft, special
 
 from privatest.documents import reading
 from privatest.errors import InvalidInput
+from privatest.laws import IntegerLaw
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise
 
@@ -615,57 +615,7 @@ LARGEST_WINDOW = 1 << 24
 REACHES = (9.0, 15.0)
 
 
-@dataclass(frozen=True, eq=False)
-class ExcessLaw:
-    """Values of T, in increasing order, and their probabilities."""
-
-    values: Integers
-    masses: Floats
-
-    @cached_property
-    def _away(self) -> Floats:
-        return np.asarray((self.values - self.values[0]).astype(np.float64))
-
-    @cached_property
-    def mean(self) -> float:
-        """E T."""
-        return float(self.values[0]) + float(self.masses @ self._away)
-
-    @cached_property
-    def deviation(self) -> float:
-        """Standard deviation of T."""
-        return math.sqrt(float(self.masses @ (self._away - float(self.masses @ self._away)) ** 2))
-
-    def above(self, cutoff: Fraction, noise: Noise) -> float:
-        """Pr[T + N > cutoff]."""
-        return min(float(self.masses @ noise.sf(float(cutoff - int(self.values[0])) - self._away)), 1.0)
-
-    def below(self, cutoff: Fraction, noise: Noise) -> float:
-        """Pr[T + N <= cutoff]."""
-        return min(float(self.masses @ noise.cdf(float(cutoff - int(self.values[0])) - self._away)), 1.0)
-
-    def cutoff(self, level: float, noise: Noise) -> Fraction:
-        """The smallest c halfway between two values of T + N with Pr[T + N > c] <= level.
-
-        Invariant of the bisection: the probability is above the level at ``low``, not above it at ``high``.
-        """
-        shift = noise.offset + Fraction(1, 2)
-        span = max(1, round(self.deviation + math.sqrt(noise.variance)))
-        low, high = round(self.mean) - span, round(self.mean) + span
-        while self.above(low + shift, noise) <= level:
-            low -= 2 * (high - low)
-        while self.above(high + shift, noise) > level:
-            high += 2 * (high - low)
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.above(middle + shift, noise) > level:
-                low = middle
-            else:
-                high = middle
-        return high + shift
-
-
-def excess_law(excess: Excess, n: int, q: Floats) -> ExcessLaw:
+def excess_law(excess: Excess, n: int, q: Floats) -> IntegerLaw:
     """The law of T for n records from q."""
     if excess.symbols == 2:
         return _two_point(excess, n, q)
@@ -686,10 +636,10 @@ def excess_law(excess: Excess, n: int, q: Floats) -> ExcessLaw:
     t = 2 * math.pi * np.arange(len(phi)) / size
     masses = fft.irfft(np.conj(phi) * np.exp(1j * t * (first - transform.offset)), size)
     keep = masses > 1e-17
-    return ExcessLaw(factor * (first + np.flatnonzero(keep)), masses[keep] / masses[keep].sum())
+    return IntegerLaw(factor * (first + np.flatnonzero(keep)), masses[keep] / masses[keep].sum())
 
 
-def _two_point(excess: Excess, n: int, q: Floats) -> ExcessLaw:
+def _two_point(excess: Excess, n: int, q: Floats) -> IntegerLaw:
     """Two symbols: enumerate the count of the second."""
     ((_, counts),) = windows(q[1:], n)
     masses = binomial_masses(counts, n, q[1:])[0]
@@ -698,4 +648,4 @@ def _two_point(excess: Excess, n: int, q: Floats) -> ExcessLaw:
     for weight, knots in zip(excess.weights.tolist(), excess.rows(np.arange(2)).T, strict=True):
         values += weight * (np.maximum(n - j - knots[0], 0) + np.maximum(j - knots[1], 0))
     order = np.argsort(values, kind="stable")
-    return ExcessLaw(values[order], masses[order])
+    return IntegerLaw(values[order], masses[order])

@@ -1,21 +1,20 @@
-"""Adaptive Gauss-Legendre quadrature of many panels at once, and the panels that suit a given log density.
+"""A distribution from a log density that the user wrote, and the quadrature that it needs.
 
-An integrand gives, for every abscissa, its value and the size of its rounding error, so that refinement
-stops at the noise floor instead of chasing it.
-
-A distribution from a log density that the user wrote.
+Adaptive Gauss-Legendre quadrature works on many panels at once. An integrand returns, for every abscissa, its value and
+the size of its rounding error, so that refinement stops at the noise floor instead of chasing it. :func:`find_breaks`
+places the first panels around the modes of a density, out to its far tails and into both ends.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privatest.errors import InvalidDistribution, shown
 from privatest.hypotheses.distribution import Reals
@@ -45,10 +44,29 @@ MOST_ROUNDS = 64
 MOST_PANELS = 2000
 
 
-def panel_nodes(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    """Abscissae and weights of every panel, each of shape (panels, ORDER)."""
-    width = (upper - lower)[:, None]
-    return lower[:, None] + width * GAUSS[0], width * GAUSS[1]
+def panel_nodes(lower: Floats, upper: Floats) -> Floats:
+    """Abscissae of every panel, of shape (panels, ORDER)."""
+    return lower[:, None] + (upper - lower)[:, None] * GAUSS[0]
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Panels from left to right with the integral over each, and a bound on the error of their sum."""
+
+    lower: Floats
+    upper: Floats
+    masses: Floats
+    error: float
+
+    @property
+    def total(self) -> float:
+        """The integral over all panels."""
+        return math.fsum(self.masses.tolist())
+
+    @property
+    def edges(self) -> Floats:
+        """The ends of panels that lie side by side."""
+        return np.append(self.lower, self.upper[-1])
 
 
 def adaptive(
@@ -58,55 +76,52 @@ def adaptive(
     upper: Floats,
     whole: Nodes,
     halves: Nodes,
-) -> tuple[float, float, Floats]:
-    """The integral, a bound on its error, and what each of the first panels contributed.
+    *,
+    panel_tolerance: float | None = None,
+) -> Panels:
+    """The integral on panels that are halved until 20 nodes on each agree with 20 on each half.
 
-    ``whole`` holds the nodes of each panel and ``halves`` those of its left, then of its right half
-    (shape (2 * panels, ORDER)). A panel is accepted when both agree; otherwise its halves are tried.
+    Invariant: the accepted and the pending panels tile the first panels.
 
-    Invariant: accepted + pending panels tile the first panels.
+    Args:
+        integrand: the integrand and its rounding error, as functions of the nodes.
+        evaluate: the nodes of new panels.
+        lower, upper: ends of the first panels.
+        whole: the nodes of each first panel.
+        halves: the nodes of their left, then of their right halves.
+        panel_tolerance: largest relative error of each panel, where small ones must be accurate too.
     """
-    owner: NDArray[np.intp] = np.arange(lower.size)
-    sums = np.zeros(lower.size)
-    error = 0.0
+    accepted: list[tuple[Floats, Floats, Floats]] = []
+    settled = error = 0.0
     coarse = _weigh(integrand, whole, lower, upper)[0]
-    for _ in range(MOST_ROUNDS):
+    for turn in range(MOST_ROUNDS):
         middle = (lower + upper) / 2
         left, left_noise = _weigh(integrand, _part(halves, 0), lower, middle)
         right, right_noise = _weigh(integrand, _part(halves, 1), middle, upper)
         fine = left + right
         gap = np.abs(fine - coarse)
-        pending = np.abs(sums).sum() + np.abs(fine).sum()
-        bar = RELATIVE_TOLERANCE * pending + left_noise + right_noise
+        bar = np.full(fine.shape, RELATIVE_TOLERANCE * (settled + float(np.abs(fine).sum())))
+        if panel_tolerance is not None:
+            bar = np.minimum(bar, panel_tolerance * np.abs(fine)) + 1e-300
         narrow = upper - lower <= 1e-14 * np.maximum(np.abs(lower), np.abs(upper))
-        bad = (gap > bar) & ~narrow
+        bad = (gap > bar + left_noise + right_noise) & ~narrow & (turn < MOST_ROUNDS - 1)
         if bad.sum() > MOST_PANELS:  # keep the work bounded: refine the worst ones
             bad &= gap >= np.partition(gap[bad], -MOST_PANELS)[-MOST_PANELS]
-        done = ~bad
-        np.add.at(sums, owner[done], fine[done])
-        error += float(gap[done].sum())
+        accepted.append((lower[~bad], upper[~bad], fine[~bad]))
+        settled += float(np.abs(fine[~bad]).sum())
+        error += float(gap[~bad].sum())
         if not bad.any():
             break
         coarse = np.concatenate([left[bad], right[bad]])
-        owner = np.concatenate([owner[bad], owner[bad]])
-        lower, upper = (
-            np.concatenate([lower[bad], middle[bad]]),
-            np.concatenate([middle[bad], upper[bad]]),
-        )
+        lower, upper = np.concatenate([lower[bad], middle[bad]]), np.concatenate([middle[bad], upper[bad]])
         halves = half_nodes(evaluate, lower, upper)
-    else:
-        np.add.at(sums, owner, coarse)
-        error += float(np.abs(coarse).sum())
-    return float(sums.sum()), error, sums
+    starts, ends, masses = (np.concatenate(part) for part in zip(*accepted, strict=True))
+    order = np.argsort(starts)
+    return Panels(starts[order], ends[order], masses[order], error)
 
 
 def split_panels(
-    evaluate: Callable[[Floats], Nodes],
-    cuts: Floats,
-    lower: Floats,
-    upper: Floats,
-    whole: Nodes,
-    halves: Nodes,
+    evaluate: Callable[[Floats], Nodes], cuts: Floats, lower: Floats, upper: Floats, whole: Nodes, halves: Nodes
 ) -> tuple[Floats, Floats, Nodes, Nodes]:
     """The same panels, those with a cut inside replaced by their parts; the nodes of all others are kept."""
     index = np.searchsorted(lower, cuts, side="right") - 1
@@ -119,7 +134,7 @@ def split_panels(
     middle = (points[:-1] + points[1:]) / 2
     ours = np.isin(np.searchsorted(lower, middle, side="right") - 1, touched)
     new_lower, new_upper = points[:-1][ours], points[1:][ours]
-    new_whole = evaluate(panel_nodes(new_lower, new_upper)[0])
+    new_whole = evaluate(panel_nodes(new_lower, new_upper))
     new_halves = half_nodes(evaluate, new_lower, new_upper)
     keep = np.ones(lower.size, dtype=bool)
     keep[touched] = False
@@ -138,8 +153,7 @@ def split_panels(
 def half_nodes(evaluate: Callable[[Floats], Nodes], lower: Floats, upper: Floats) -> Nodes:
     """Nodes of the left, then of the right halves."""
     middle = (lower + upper) / 2
-    x, _ = panel_nodes(np.concatenate([lower, middle]), np.concatenate([middle, upper]))
-    return evaluate(x)
+    return evaluate(panel_nodes(np.concatenate([lower, middle]), np.concatenate([middle, upper])))
 
 
 def _part(halves: Nodes, which: int) -> Nodes:
@@ -211,15 +225,22 @@ def _modes(logpdf: Callable[[Floats], Floats], grid: Floats) -> Floats:
     if index.size == 0:
         return grid[[grid.size // 2]]
     low, high = grid[np.maximum(index - 1, 0)], grid[np.minimum(index + 1, grid.size - 1)]
-    rows, fractions = np.arange(index.size), np.linspace(0, 1, 33)
-    mode = grid[index]
+    return np.unique(np.concatenate([maxima(logpdf, low, high), grid[index]]))
+
+
+def maxima(function: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
+    """About the place of the largest value in each bracket, all searched at once."""
+    rows, fractions = np.arange(low.size), np.linspace(0, 1, 33)
+    best: Floats = low
     for _ in range(12):
         x = low[:, None] + (high - low)[:, None] * fractions
-        seen = logpdf(x.ravel()).reshape(x.shape)
-        top = np.argmax(np.where(np.isnan(seen), -np.inf, seen), axis=1)
-        mode = x[rows, top]
+        values = function(x)
+        top = np.argmax(np.where(np.isnan(values), -np.inf, values), axis=1)
+        best = x[rows, top]
         low, high = x[rows, np.maximum(top - 1, 0)], x[rows, np.minimum(top + 1, 32)]
-    return np.unique(np.concatenate([mode, grid[index]]))
+        if np.all(high - low <= 1e-9 * np.maximum(np.abs(low), np.abs(high))):  # flat at a maximum
+            break
+    return best
 
 
 def _width(logpdf: Callable[[Floats], Floats], mode: float, lo: float, hi: float) -> float:
@@ -236,65 +257,26 @@ def _width(logpdf: Callable[[Floats], Floats], mode: float, lo: float, hi: float
     return hi - lo if math.isfinite(hi - lo) else 1.0
 
 
-Function = Callable[[Floats], Floats]
+def density_panels(logpdf: Callable[[Floats], Floats], breaks: Floats) -> Panels:
+    """Panels between the breaks, refined until the mass of each is accurate."""
 
+    def evaluate(x: Floats) -> Nodes:
+        with np.errstate(all="ignore"):
+            return x, logpdf(x)
 
-@dataclass(frozen=True)
-class Panels:
-    """Consecutive panels with the mass of each and a bound on the error of their sum."""
+    def mass(nodes: Nodes) -> tuple[Floats, Floats]:
+        """The density, and its error from the rounding of x and of the log density."""
+        x, log = nodes
+        with np.errstate(all="ignore"):
+            value = np.exp(log)
+            size = np.where(np.isfinite(log), log, 0.0)
+            slope = np.ptp(size, axis=1, keepdims=True) / np.ptp(x, axis=1, keepdims=True)
+            noise = 2.3e-16 * value * (2 + np.abs(size) + np.abs(x) * slope)
+        return value, np.where(np.isfinite(noise), noise, 0.0)
 
-    edges: Floats
-    masses: Floats
-    error: float
-
-    @property
-    def total(self) -> float:
-        return math.fsum(self.masses.tolist())
-
-
-def build_panels(logpdf: Function, breaks: Floats) -> Panels:
-    """Panels refined until 20 nodes on each agree with 20 on each half."""
     lower, upper = breaks[:-1], breaks[1:]
-    coarse, _ = _masses(logpdf, lower, upper)
-    done: list[tuple[Floats, Floats, Floats]] = []
-    settled = error = 0.0
-    for _ in range(60):
-        middle = (lower + upper) / 2
-        halves, noise = _masses(logpdf, np.concatenate([lower, middle]), np.concatenate([middle, upper]))
-        left, right = halves[: lower.size], halves[lower.size :]
-        gap = np.abs(left + right - coarse)
-        # every panel to its own relative accuracy, so that small tails are accurate too
-        bar = np.minimum(1e-15 * (settled + float(np.sum(left + right))), 1e-12 * (left + right))
-        bar = bar + noise[: lower.size] + noise[lower.size :] + 1e-300
-        bad = (gap > bar) & (upper - lower > 1e-14 * np.maximum(np.abs(lower), np.abs(upper)))
-        good = ~bad
-        done.append((lower[good], upper[good], (left + right)[good]))
-        settled += float(done[-1][2].sum())
-        error += float(gap[good].sum())
-        if not bad.any() or bad.sum() > 20_000:
-            break
-        coarse = np.concatenate([left[bad], right[bad]])
-        lower, upper = np.concatenate([lower[bad], middle[bad]]), np.concatenate([middle[bad], upper[bad]])
-    if bad.any():
-        done.append((lower[bad], upper[bad], (left + right)[bad]))
-        error += float(gap[bad].sum())
-    starts, ends, masses = (np.concatenate(part) for part in zip(*done, strict=True))
-    order = np.argsort(starts)
-    return Panels(np.append(starts[order], ends[order][-1]), masses[order], error)
-
-
-def _masses(logpdf: Function, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    """Mass of each panel, and its error from the rounding of x and of the log density."""
-    x, _ = panel_nodes(lower, upper)
-    width = upper - lower
-    with np.errstate(all="ignore"):
-        log = logpdf(x.ravel()).reshape(x.shape)
-        mass = row_dots(np.exp(log), GAUSS[1]) * width
-        size = np.where(np.isfinite(log), log, 0.0)
-        slope = np.ptp(size, axis=1) / width
-        place = np.maximum(np.abs(lower), np.abs(upper))
-        noise = 2.3e-16 * mass * (2 + np.abs(size).max(axis=1) + place * slope)
-    return mass, np.where(np.isfinite(noise), noise, 0.0)
+    whole, halves = evaluate(panel_nodes(lower, upper)), half_nodes(evaluate, lower, upper)
+    return adaptive(mass, evaluate, lower, upper, whole, halves, panel_tolerance=1e-12)
 
 
 MASS_TOLERANCE = 1e-6
@@ -348,7 +330,7 @@ class Density(Reals):
         self._log_total = 0.0
         found = self._integrate()
         self._log_total = math.log(found.total)
-        self._panels = Panels(found.edges, found.masses / found.total, found.error)
+        self._panels = replace(found, masses=found.masses / found.total)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -416,7 +398,7 @@ class Density(Reals):
         if (log == np.inf).any():
             x = float(inner[np.argmax(log == np.inf)])
             raise InvalidDistribution(f"{self._name}: logpdf is +inf at x={shown(x)}, inside the support.")
-        panels = build_panels(self._safe_logpdf, breaks)
+        panels = density_panels(self._safe_logpdf, breaks)
         total = panels.total
         if not abs(total - 1) <= MASS_TOLERANCE:
             raise InvalidDistribution(

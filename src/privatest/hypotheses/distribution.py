@@ -21,7 +21,7 @@ from privatest.errors import InvalidDistribution
 from privatest.numbers import Floats, Integers, distinct
 
 if TYPE_CHECKING:
-    from privatest.hypotheses.sets import Box
+    from privatest.hypotheses.sets import Box, Corruption
 
 
 SUM_TOLERANCE = 1e-9
@@ -102,39 +102,6 @@ class Leaf:
         return 1 - math.prod(1 - corruption.share for corruption in self.corruptions)
 
 
-@dataclass(frozen=True)
-class Corruption:
-    """A share of the records comes from anywhere, as in ``near(P, 0.02)`` and ``contaminated(P, 0.02)``.
-
-    Attributes:
-        kind: "near", where any part of P's mass may move, or "contaminated", where P keeps its shape.
-        share: the share of the records, between 0 and 1.
-    """
-
-    kind: str
-    share: float
-
-    def worst(self, law: Floats, side: Side) -> Floats:
-        """The stochastically lowest or highest law of a score, given its law under P; scores increase along the array.
-
-        The first (or last) entry must belong to the lowest (or highest) score that any record can have.
-
-        >>> Corruption("near", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
-        [0.25, 0.5, 0.25]
-        >>> Corruption("contaminated", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
-        [0.25, 0.375, 0.375]
-        """
-        if side == "high":
-            return self.worst(law[::-1], "low")[::-1]
-        if self.kind == "contaminated":
-            found = (1 - self.share) * law
-            found[0] += self.share
-            return found
-        # The mass is taken from the highest scores.
-        below = np.minimum(np.cumsum(law) + self.share, 1.0)
-        return np.diff(below, prepend=0.0)
-
-
 class Numbers(Distribution):
     """A distribution of numbers, on the integers or on the line; accurate in both of its tails."""
 
@@ -196,11 +163,7 @@ class Reals(Numbers):
         cdf = self.cdf(both).reshape(2, -1)
         sf = self.sf(both).reshape(2, -1)
         centre = 1.0 - (cdf[0] + sf[1])
-        mass = np.where(
-            cdf[1] <= 0.5,
-            cdf[1] - cdf[0],
-            np.where(sf[0] <= 0.5, sf[0] - sf[1], centre),
-        )
+        mass = np.where(cdf[1] <= 0.5, cdf[1] - cdf[0], np.where(sf[0] <= 0.5, sf[0] - sf[1], centre))
         return np.asarray(np.maximum(mass, 0.0).reshape(a.shape))
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
@@ -281,11 +244,7 @@ class WholeNumbers(Numbers):
     def _search(self, u: ArrayLike, *, upper: bool) -> Floats:
         target = np.asarray(u, dtype=float)
         low, high = (np.full(target.shape, float(end) - 1) for end in self.edges[[0, -1]])
-        high = smallest_integers(
-            lambda k: self.sf(k) <= target if upper else self.cdf(k) >= target,
-            low,
-            high,
-        )
+        high = smallest_integers(lambda k: self.sf(k) <= target if upper else self.cdf(k) >= target, low, high)
         lowest, highest = self.support
         never = target <= 0 if upper else target >= 1
         always = target >= 1 if upper else target <= 0

@@ -326,10 +326,7 @@ UNIT: Final[Rule] = ("between 0 and 1", lambda x: 0 <= x <= 1)
 INSIDE: Final[Rule] = ("greater than 0 and less than 1", lambda x: 0 < x < 1)
 COUNTED: Final[Rule] = ("greater than 0 and at most 2^52", lambda x: 0 < x <= 2**52)  # beyond, doubles miss integers
 RARE: Final[Rule] = ("at least 1e-12 and at most 1", lambda x: 1e-12 <= x <= 1)  # likewise: waiting times beyond 2^53
-COUNT: Final[Rule] = (
-    "a whole number of at least 1",
-    lambda x: x >= 1 and float(x).is_integer() and x < 2**53,
-)
+COUNT: Final[Rule] = ("a whole number of at least 1", lambda x: x >= 1 and float(x).is_integer() and x < 2**53)
 
 SMALLEST: Final = -708.0
 """Log of the smallest float that still has all its digits."""

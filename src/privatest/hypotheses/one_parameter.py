@@ -1,4 +1,4 @@
-"""A family with one parameter that is not known: what an estimate is an estimate of."""
+"""A family with one unknown parameter, written with a question mark: the parameter that an estimate is about."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from privatest.numbers import Floats, number_or_nan
 from privatest.unanswered import TWO_UNKNOWN, sentence, unanswered
 
 _MARK = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\?""")
-"""A question mark, or quoted text, in which it is a letter like others."""
+"""A question mark, or quoted text, inside which a question mark is a letter."""
 EXAMPLE = "'normal(mean=?, sd=1)', 'bernoulli(?)' or 'categorical(yes=?)'"
 NUDGE = 1e-6
-"""Where a family leaves out the end of a parameter's range, how far from it, in parts of the range, members begin."""
+"""Distance from an end that no member has to the first member, as a share of the range."""
 FAR = 100.0
-"""How far beyond both, in distances of the two, the parameter of a test's pair is looked for."""
+"""Default range beyond the parameters of a test's pair, as a multiple of their distance."""
 FARTHEST = 1e50
 """Ends of a range lie within this of 0, and the larger of two positive ones is at most so many times the other: ratios
 of densities are of the order of its square, and their squares must be finite numbers."""
 NARROWEST = 1e-12
-"""The least distance of two ends, in parts of the larger: numbers between them must be told apart."""
+"""Least distance of two ends, relative to the larger: doubles must tell numbers between them apart."""
 MANY_TIMES = 4.0
-"""A range of positive numbers whose ends are further apart than this is looked at on a logarithmic scale."""
+"""Ratio of the ends of a range of positive numbers from which on it is spaced logarithmically."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class OneParameter:
 
     @classmethod
     def of(cls, family: Any, between: Any) -> OneParameter:
-        """What a user asks about; refuses text without one question mark, and a range that is none."""
+        """Read a family and a range as a user wrote them. Raises InvalidInput without exactly one question mark."""
         _refuse_unanswered(family)
         _mark(family)
         if family.partition("(")[0].strip().lower() == "zipf":
@@ -69,7 +69,7 @@ class OneParameter:
 
     @cached_property
     def label(self) -> Hashable | None:
-        """The label whose share is asked for; None where that is not the question."""
+        """The label whose share is the parameter; None for any other parameter."""
         word, _, rest = self.text.partition("(")
         if word.strip().lower() not in ("categorical", "discrete"):
             return None
@@ -85,12 +85,12 @@ class OneParameter:
 
     @property
     def is_share(self) -> bool:
-        """Whether the share of a label is asked for."""
+        """Whether the parameter is the share of a label."""
         return self.label is not None
 
     @cached_property
     def _varied(self) -> tuple[int, str]:
-        """Which parameter of the family has the question mark, and its name."""
+        """Position and name of the parameter with the question mark."""
         one, other = (self._parsed(value) for value in self.inner)
         moved = [i for i, (a, b) in enumerate(zip(one.low, other.low, strict=True)) if a != b]
         if len(moved) != 1 or moved[0] in one.free:
@@ -112,7 +112,7 @@ class OneParameter:
 
     @cached_property
     def inner(self) -> tuple[float, float]:
-        """The range, without an end that no member has."""
+        """The range; an end that no member has is moved inside."""
         if self.is_share:
             return self.low, self.high
         ends, away = [], NUDGE * (self.high - self.low)
@@ -126,7 +126,7 @@ class OneParameter:
         return ends[0], ends[1]
 
     def _check_text(self) -> None:
-        """Refuse a family that has no member at all, whatever the range: then it is the text that is wrong."""
+        """Raise InvalidDistribution if the family has no member at any value, so that its text is wrong."""
         wrong: list[str] = []
         for value in (self.low, (self.low + self.high) / 2, self.high, 0.5, 1.0, 2.0):
             try:
@@ -138,7 +138,7 @@ class OneParameter:
         raise InvalidDistribution(wrong[1])
 
     def _inside(self, nudged: float, error: InvalidDistribution) -> float:
-        """An end that is just beyond the family's range; one far beyond it is refused."""
+        """The value just inside an end that no member has. Raises InvalidDistribution if the end is far outside."""
         try:
             self._parsed(nudged)
         except InvalidDistribution:
@@ -147,14 +147,14 @@ class OneParameter:
         return nudged
 
     def _box_at(self, value: float) -> Box:
-        """All members with this value of the parameter: as the text is read, but quicker."""
+        """The members with this value of the parameter, as the parser would read the text with it."""
         which, box, inverse = self._read_once
         ends = [[*each[:which], 1 / value if inverse else value, *each[which + 1 :]] for each in (box.low, box.high)]
         return Box(box.family, tuple(ends[0]), tuple(ends[1]))
 
     @cached_property
     def _read_once(self) -> tuple[int, Box, bool]:
-        """Which parameter is meant, the text as it is read at an end, and whether it means one over it."""
+        """Position of the parameter, the members at one end, and whether the text means its reciprocal (a rate)."""
         which, called = self._varied
         return which, self._parsed(self.inner[1]), self.name != called
 
@@ -170,12 +170,12 @@ class OneParameter:
         return Box(known[0], known[1], known[1])
 
     def box(self, low: float, high: float) -> Box:
-        """All members with the parameter between low and high, whatever the others are."""
+        """The members with the parameter between low and high and any value of the others."""
         one, other = self._box_at(low), self._box_at(high)
         return Box(one.family, tuple(map(min, one.low, other.low)), tuple(map(max, one.high, other.high)))
 
     def member(self, value: float) -> Distribution:
-        """One member: the others' parameters from the middle of their ranges."""
+        """The member with this value of the parameter and the others in the middle of their ranges."""
         box = self._box_at(value)
         return box.member(box.middle)
 
@@ -186,14 +186,14 @@ class OneParameter:
 
     @cached_property
     def support(self) -> tuple[float, float]:
-        """Between which numbers the records of all members lie; of a share the whole line: any label is a record."""
+        """The interval in which the records of all members lie; the whole line if the parameter is a share."""
         members = [] if self.is_share else [self.member(value) for value in self.inner]
         ends = [law.support for law in members if isinstance(law, Numbers)]
         return min((low for low, _ in ends), default=-math.inf), max((high for _, high in ends), default=math.inf)
 
     @cached_property
     def records(self) -> str:
-        """What a record must be to count, in words: "0 or 1", "finite numbers"."""
+        """A description of valid records, such as "0 or 1" or "finite numbers"."""
         if self.is_share:
             return "present"
         (low, high), whole = self.support, self.box(*self.inner).family.discrete
@@ -206,7 +206,7 @@ class OneParameter:
 
     @cached_property
     def logarithmic(self) -> bool:
-        """Whether the range is looked at on a logarithmic scale."""
+        """Whether values are spaced on a logarithmic scale."""
         return not self.is_share and self.low > 0 and MANY_TIMES * self.low < self.high
 
     def spaced(self, number: int, low: float | None = None, high: float | None = None) -> Floats:
@@ -220,7 +220,7 @@ class OneParameter:
 
     @cached_property
     def model(self) -> str:
-        """The whole family with the names of all its parameters, such as "normal(mean=?, sd=1)"."""
+        """The family with the names of all its parameters, such as "normal(mean=?, sd=1)"."""
         if self.is_share:
             return self.text
         which, box, inverse = self._read_once
@@ -236,7 +236,7 @@ class OneParameter:
 
     @cached_property
     def meaning(self) -> str:
-        """What the parameter is, in words: "mean of log(x), not of x" for that of a lognormal law."""
+        """A description of the parameter, such as "the mean of log(x), not of x" for lognormal."""
         if self.is_share:
             return self.name
         which, box, inverse = self._read_once
@@ -258,7 +258,7 @@ class OneParameter:
 
 
 def _refuse_unanswered(family: Any) -> None:
-    """Refuse what this version does not estimate, such as a median or two parameters at once, and say why."""
+    """Raise InvalidInput for questions that this version does not answer, such as two unknown parameters."""
     if callable(family):  # numpy.median, scipy.stats.norm
         reason = unanswered(str(getattr(family, "__name__", "")))
     elif isinstance(family, str):
@@ -289,7 +289,7 @@ def share_of(label: Any) -> str:
 
 
 def has_shape(model: str) -> bool:
-    """Whether records can have another shape than this family's: not so zeros and ones, or a share."""
+    """Whether the family could be wrong about the shape of the records, which zeros, ones and shares do not have."""
     return bool(model) and model.partition("(")[0] not in ("bernoulli", "categorical", "discrete", "share_above")
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest.errors import InvalidDistribution
-from privatest.hypotheses.density import Nodes, adaptive, half_nodes, panel_nodes, split_panels
+from privatest.hypotheses.density import Nodes, adaptive, half_nodes, maxima, panel_nodes, split_panels
 from privatest.hypotheses.distribution import Distribution, IntegerBlocks, Labels, Reals, WholeNumbers
 from privatest.numbers import Floats, Integers, distinct
 
@@ -194,20 +194,6 @@ class Pair(ABC):
             return _hellinger_density(larger, clipped)
 
         return self.integral(term, (lower, upper))
-
-    def clamped_gap(self, lower: float, upper: float) -> float:
-        r"""One-record advantage of the soft clamped test by direct integration.
-
-        .. math:: \int (P - Q)\,\sigma([L]_a^b / 2) = \tfrac12 \int (P - Q) \tanh([L]_a^b / 4)
-        """
-
-        def term(log_p: Floats, log_q: Floats, ratio: Floats) -> tuple[Floats, Floats]:
-            larger = np.exp(np.maximum(log_p, log_q))
-            gap = np.where(ratio >= 0, 1.0, -1.0) * -np.expm1(-np.abs(ratio))
-            soft = np.tanh(np.clip(ratio, lower, upper) / 4) / 2
-            return larger * gap * soft, larger * (np.abs(soft) + np.abs(gap))
-
-        return self.integral(term, (lower, 0.0, upper))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.null.describe()}, {self.alternative.describe()})"
@@ -522,19 +508,7 @@ def refine_extrema(grid: Floats, ratio: Floats, noise: Floats, function: Callabl
     if turns.size == 0 or turns.size > 500:
         return grid[turns]
     sign = np.where((step[turns - 1] > 0) | (step[turns] < 0), 1.0, -1.0)[:, None]
-    low, high = grid[turns - 1], grid[turns + 1]
-    fractions = np.linspace(0, 1, 33)
-    rows = np.arange(turns.size)
-    best = grid[turns]
-    for _ in range(12):
-        x = low[:, None] + (high - low)[:, None] * fractions
-        values = sign * function(x)
-        top = np.argmax(np.where(np.isnan(values), -np.inf, values), axis=1)
-        best = x[rows, top]
-        low, high = x[rows, np.maximum(top - 1, 0)], x[rows, np.minimum(top + 1, 32)]
-        if np.all(high - low <= 1e-9 * np.maximum(np.abs(low), np.abs(high))):  # flat at an extremum: no more to see
-            break
-    return best
+    return maxima(lambda x: sign * function(x), grid[turns - 1], grid[turns + 1])
 
 
 def limits(function: Callable[[Floats], tuple[Floats, Floats]], support: tuple[float, float], breaks: Floats) -> Floats:
@@ -885,10 +859,10 @@ class ContinuousPair(Pair):
     def integral(self, term: Term, levels: tuple[float, ...] = ()) -> float:
         sides = [(level, above) for level in levels if math.isfinite(level) for above in (True, False)]
         cuts = {end for level, above in sides for piece in self._region(level, above=above) for end in piece}
-        return self._integrate(term, np.array(sorted(x for x in cuts if math.isfinite(x))))[0]
+        return self._integrate(term, np.array(sorted(x for x in cuts if math.isfinite(x))))
 
-    def _integrate(self, term: Term, cuts: Floats) -> tuple[float, float]:
-        """Integral and error bound; panels that a cut falls into are split there."""
+    def _integrate(self, term: Term, cuts: Floats) -> float:
+        """The integral of a term; panels that a cut falls into are split there."""
         lower, upper, whole, halves, thin = self._panels
 
         def integrand(nodes: Nodes) -> tuple[Floats, Floats]:
@@ -897,10 +871,10 @@ class ContinuousPair(Pair):
                 return value, moved * nodes[3]
 
         lower, upper, whole, halves = split_panels(self._nodes, cuts, lower, upper, whole, halves)
-        value, error, _ = adaptive(integrand, self._nodes, lower, upper, whole, halves)
+        panels = adaptive(integrand, self._nodes, lower, upper, whole, halves)
         with np.errstate(all="ignore"):
             rest, _ = term(*thin)
-        return value + float(rest[np.isfinite(rest)].sum()), error
+        return panels.total + float(rest[np.isfinite(rest)].sum())
 
     def _nodes(self, x: Floats) -> Nodes:
         """log p, log q, L and its rounding error at the abscissae."""
@@ -937,7 +911,7 @@ class ContinuousPair(Pair):
             ratio = log_p - log_q
         seen = ~np.isnan(ratio)
         lower, upper = lower[~thin], upper[~thin]
-        whole = self._nodes(panel_nodes(lower, upper)[0])
+        whole = self._nodes(panel_nodes(lower, upper))
         halves = half_nodes(self._nodes, lower, upper)
         return lower, upper, whole, halves, (log_p[seen], log_q[seen], ratio[seen])
 
@@ -945,7 +919,7 @@ class ContinuousPair(Pair):
         rest = self._heavy_remainder(reverse=reverse)
         if math.isinf(rest):
             return math.inf
-        value, _ = self._integrate(kullback_leibler_term(reverse=reverse), np.array([]))
+        value = self._integrate(kullback_leibler_term(reverse=reverse), np.array([]))
         return max(value, 0.0) + rest if math.isfinite(value) else math.inf
 
     def _heavy_remainder(self, *, reverse: bool) -> float:

@@ -1,4 +1,4 @@
-"""From whatever a user gives to distributions and pairs.
+"""Distributions, hypotheses and pairs from text such as "normal(0, 1)", from scipy's objects, arrays and mappings.
 
 Text is read by a recursive-descent parser; nothing is ever evaluated.
 
@@ -13,7 +13,8 @@ Text is read by a recursive-descent parser; nothing is ever evaluated.
 ``mixture(0.3, normal(0, 1), 0.7, normal(2, 1))`` alternates weights and distributions. A parameter in a range makes a
 set of distributions, as do ``near(normal(0, 1), 0.02)``, ``contaminated(normal(0, 1), 0.02)`` and ``any_of(..., ...)``.
 
-What is asked: a null and an alternative, distributions or sets, and the members that are hardest to tell apart.
+:func:`make_hypotheses` reads a null and an alternative and finds the members of the two that are the hardest to tell
+apart.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def parse(text: str, name: str = "distribution", *, defaults: bool = True) -> Hy
 
 
 class _Parser:
-    """The rest of the text, one token ahead."""
+    """A recursive-descent parser that looks one token ahead."""
 
     def __init__(self, text: str, name: str, defaults: bool = True) -> None:
         self._text, self._name, self._defaults = text, name, defaults
@@ -247,7 +248,7 @@ class _Parser:
         return _Argument(label, self._number(), place)
 
     def _range(self, label: str) -> _Range:
-        """What follows the name of a parameter that is not fixed."""
+        """Read the range that follows the name of a parameter."""
         sign = self._take().text
         if sign == "<=":
             return _Range(-math.inf, self._number())
@@ -440,7 +441,7 @@ def _count(number: int) -> str:
 
 
 SAME = 1e-14
-"""Total variation below which two distributions are taken to be one: no better than rounding."""
+"""Total variation below which two distributions count as the same: it is no more than rounding."""
 ACCEPTED = (
     "Give a frozen scipy distribution such as stats.norm(0, 1), a mapping from label to probability, "
     "an array of probabilities, density(logpdf, support=...), mixture(weights, parts) "
@@ -464,7 +465,7 @@ def make_pair(null: Any, alternative: Any) -> Pair:
 
 
 def matched(p: Distribution, q: Distribution) -> Pair:
-    """P and Q on their common domain, whether or not they are the same."""
+    """The pair of P and Q on their common domain; the two may be the same."""
     if isinstance(p, Reals) and isinstance(q, Reals):
         if p.cut != q.cut:
             raise InvalidDistribution(
@@ -591,7 +592,7 @@ def any_of(*parts: Any) -> Hypothesis:
 
 
 def _beside(word: str, cut: float, share: float) -> Hypothesis:
-    """What one of the words for medians means."""
+    """The distribution or set that ``median``, ``median_above`` or ``median_below`` stands for."""
     family = FAMILIES["share_above"]
     if word == "median":
         return ScipyReals(family.freeze((cut, share)), family.text((cut, share)))
@@ -626,7 +627,7 @@ def mixture(weights: ArrayLike, parts: Sequence[Any], name: str = "mixture") -> 
 
 
 def _from_scipy(given: Any, name: str) -> Distribution | None:
-    """A scipy distribution as ours; None if ``given`` is none of scipy's."""
+    """The distribution of a scipy object; None if ``given`` is no scipy object."""
     if not type(given).__module__.startswith("scipy.") and not hasattr(given, "dist") and not hasattr(given, "rvs"):
         return None
     found = _from_scipy_stats(given, name)
@@ -642,7 +643,7 @@ def _from_scipy(given: Any, name: str) -> Distribution | None:
 
 
 def _from_scipy_stats(given: Any, name: str) -> Distribution | None:
-    """One of the classic distributions of ``scipy.stats``."""
+    """The distribution of a frozen ``scipy.stats`` object; None for any other object."""
     stats: Any = sys.modules.get("scipy.stats")
     if stats is None:  # then nobody can have made one
         return None
@@ -675,7 +676,7 @@ def _check_scalar(frozen: Any, name: str) -> None:
 
 
 def _new_style(given: Any, name: str) -> Distribution:
-    """One of scipy's newer distribution objects, such as stats.Normal(mu=0, sigma=1)."""
+    """The distribution of one of scipy's newer objects, such as stats.Normal(mu=0, sigma=1)."""
     if "Discrete" in "".join(base.__name__ for base in type(given).__mro__):
         raise InvalidDistribution(
             f"{name} is a new-style discrete scipy distribution: use the classic one, such as stats.binom(10, 0.5)."
@@ -686,12 +687,12 @@ def _new_style(given: Any, name: str) -> Distribution:
 
 
 VANISHING = 1e-4
-"""Members nearer than this, in total variation, leave nothing to test."""
+"""Total variation below which far members of two unbounded sets leave nothing to test."""
 
 
 @dataclass(frozen=True, eq=False)
 class Hypotheses:
-    """P or Q.
+    """A null and an alternative hypothesis, with the two members that are the hardest to tell apart.
 
     Attributes:
         null, alternative: sets of distributions; one distribution is the smallest set.
@@ -712,18 +713,18 @@ class Hypotheses:
 
 
 def pair_or_question(null: Any, alternative: Any) -> Pair | Hypotheses:
-    """A pair where both are single distributions, else the question about sets."""
+    """The pair of two single distributions; :class:`Hypotheses` if either is a set."""
     found = make_hypotheses(null, alternative)
     return found.pair if found.simple else found
 
 
 def hardest_pair(null: Any, alternative: Any) -> Pair:
-    """P and Q as a pair; of sets, the two members that are the hardest to tell apart."""
+    """The pair of P and Q or, if they are sets, of the two members that are the hardest to tell apart."""
     return make_hypotheses(null, alternative).pair
 
 
 def make_hypotheses(null: Any, alternative: Any) -> Hypotheses:
-    """The question a user asks, with sets that do not overlap.
+    """Read a null and an alternative; raise NothingToTest if they overlap.
 
     The last few are kept: what is known of a pair is computed once, however often it is asked about.
     """
@@ -752,7 +753,7 @@ class _Given:
 
 
 def _plain(law: Any) -> bool:
-    """Whether its repr says all of it: a text, or a list or table of labels and numbers."""
+    """Whether two objects with the same repr are the same: texts, and lists or mappings of texts and numbers."""
     if type(law) is dict:
         return all(type(value) in _PLAIN for entry in law.items() for value in entry)
     return type(law) is str or (type(law) in (list, tuple) and all(type(value) in _PLAIN for value in law))
@@ -784,7 +785,7 @@ def _parsed_hypotheses(null: Any, alternative: Any) -> Hypotheses:
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """The two members that are the hardest to tell apart, how far apart they are, and the parts they come from."""
+    """The two members with the least total variation, that total variation, and the parts that they are members of."""
 
     apart: float
     pair: Pair
@@ -792,7 +793,7 @@ class Nearest:
 
 
 def nearest(nulls: Sequence[Leaf], alternatives: Sequence[Leaf]) -> Nearest:
-    """The nearest members of two sets, in total variation; what spoils them is not looked at."""
+    """The members of two sets with the least total variation, without the corruptions of the sets."""
     leaves = [(one, other) for one in nulls for other in alternatives]
     if len(leaves) == 1 and all(isinstance(leaf.of, Distribution) for leaf in leaves[0]):
         pair = make_pair(leaves[0][0].of, leaves[0][1].of)
@@ -803,7 +804,7 @@ def nearest(nulls: Sequence[Leaf], alternatives: Sequence[Leaf]) -> Nearest:
 
 
 def _nearest(one: Leaf, other: Leaf) -> Nearest:
-    """The nearest members of two parts."""
+    """The members of two parts with the least total variation."""
     overlap = _overlap(one.of, other.of)
     if overlap is not None:
         raise NothingToTest(f"null and alternative overlap: {overlap} belongs to both. Leave a gap between them.")
@@ -824,7 +825,7 @@ def _nearest(one: Leaf, other: Leaf) -> Nearest:
 
 
 def _overlap(one: Distribution | Box, other: Distribution | Box) -> str | None:
-    """What belongs to both boxes of one family, as text."""
+    """A description of the members that two boxes of one family share; None if they share none."""
     if not isinstance(one, Box) or not isinstance(other, Box) or one.family != other.family:
         return None
     low = tuple(map(max, one.low, other.low))

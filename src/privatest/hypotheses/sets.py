@@ -26,12 +26,45 @@ from typing import Any
 import numpy as np
 
 from privatest.errors import InvalidDistribution, shown
-from privatest.hypotheses.distribution import Corruption, Distribution, Hypothesis, Leaf, Numbers
+from privatest.hypotheses.distribution import Distribution, Hypothesis, Leaf, Numbers, Side
 from privatest.hypotheses.families import FAMILIES, Family, ScipyIntegers, ScipyReals, number_text
 from privatest.numbers import Floats, number_or_nan
 
 FAR = 1e6
-"""How many steps towards a limit members are looked at to see whether there is any difference left."""
+"""Number of steps towards a limit at which members are compared to see whether any difference is left."""
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """A share of the records comes from anywhere, as in ``near(P, 0.02)`` and ``contaminated(P, 0.02)``.
+
+    Attributes:
+        kind: "near", where any part of P's mass may move, or "contaminated", where P keeps its shape.
+        share: the share of the records, between 0 and 1.
+    """
+
+    kind: str
+    share: float
+
+    def worst(self, law: Floats, side: Side) -> Floats:
+        """The stochastically lowest or highest law of a score, given its law under P; scores increase along the array.
+
+        The first (or last) entry must belong to the lowest (or highest) score that any record can have.
+
+        >>> Corruption("near", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
+        [0.25, 0.5, 0.25]
+        >>> Corruption("contaminated", 0.25).worst(np.array([0.0, 0.5, 0.5]), "low").tolist()
+        [0.25, 0.375, 0.375]
+        """
+        if side == "high":
+            return self.worst(law[::-1], "low")[::-1]
+        if self.kind == "contaminated":
+            found = (1 - self.share) * law
+            found[0] += self.share
+            return found
+        # The mass is taken from the highest scores.
+        below = np.minimum(np.cumsum(law) + self.share, 1.0)
+        return np.diff(below, prepend=0.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +92,7 @@ class Corrupted(Hypothesis):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnyOf(Hypothesis):
-    """One of several sets."""
+    """``any_of``: the union of several sets."""
 
     parts: tuple[Hypothesis, ...]
 
@@ -113,7 +146,7 @@ class Box(Hypothesis):
 
     @property
     def free(self) -> list[int]:
-        """Which parameters are not fixed."""
+        """Positions of the parameters that are not fixed."""
         return [i for i, (a, b) in enumerate(zip(self.low, self.high, strict=True)) if a < b]
 
     @property
@@ -139,17 +172,17 @@ class Box(Hypothesis):
         return member_of(self.family, tuple(values))
 
     def corners(self) -> list[tuple[float, ...]]:
-        """The ends of all parameters, in every combination; an end that no member has stands for the limit."""
+        """All combinations of the ends of the parameters. An end that no member has stands for the limit."""
         ends = [(a,) if a == b else (a, b) for a, b in zip(self.low, self.high, strict=True)]
         return list(itertools.product(*ends))
 
     @property
     def middle(self) -> tuple[float, ...]:
-        """A member's parameters, from within the box."""
+        """The parameters of a member inside the box."""
         return tuple(self._inside(which) for which in range(len(self.low)))
 
     def _inside(self, which: int) -> float:
-        """A value of a parameter from within its range; a whole number, where it must be one."""
+        """A value inside the range of a parameter; a whole number, if the parameter must be one."""
         found = _between(self.low[which], self.high[which])
         return math.floor(found) if self.family.parameters[which].rule[0].startswith("a whole number") else found
 
@@ -239,7 +272,7 @@ def _towards(limit: float, start: float, steps: float) -> float:
 
 
 def _direction(change: Floats) -> Floats:
-    """Which way the cdf moves at each point; where it hardly does, as at the next point where it does."""
+    """The sign of the change of the cdf at each point; if it hardly changes, that at the next point where it does."""
     moved = np.flatnonzero(np.abs(change) > 1e-12)
     if len(moved) == 0:
         return np.zeros(len(change))
@@ -248,7 +281,7 @@ def _direction(change: Floats) -> Floats:
 
 
 def corrupted(kind: str, centre: Hypothesis, share: Any, name: str) -> Corrupted:
-    """``near`` or ``contaminated`` of a set."""
+    """The set ``near(centre, share)`` or ``contaminated(centre, share)``; messages name the argument ``name``."""
     number = number_or_nan(share)
     if not 0 < number < 1:
         raise InvalidDistribution(
@@ -258,7 +291,7 @@ def corrupted(kind: str, centre: Hypothesis, share: Any, name: str) -> Corrupted
 
 
 def union(parts: Sequence[Hypothesis], name: str) -> AnyOf:
-    """``any_of`` these."""
+    """The union of sets of one kind."""
     if len(parts) < 2:
         raise InvalidDistribution(f"{name}: any_of takes two distributions or more, not {len(parts)}.")
     kinds = {part.kind for part in parts}
@@ -293,14 +326,14 @@ def make_box(family: Family, ranges: Sequence[tuple[float, float]]) -> Box:
 
 
 def _limits(holds: Callable[[float], bool]) -> tuple[float, float]:
-    """Between which numbers a parameter's rule holds; the ends themselves may be left out."""
+    """The ends of the interval on which a parameter's rule holds. The rule may fail at the ends themselves."""
     lowest = ((-math.inf, -1e300), (0.0, 1e-100), (1e-12, 1e-12), (1.0, 1.0 + 1e-9), (1.0, 1.0))
     least = next(end for end, inside in lowest if holds(inside))
     return least, next((end for end, inside in ((math.inf, 1e300), (2.0**52, 2.0**52)) if holds(inside)), 1.0)
 
 
 def parameters_of(law: Distribution) -> tuple[Family, tuple[float, ...]] | None:
-    """The family of a distribution that has a name, and its parameters in it."""
+    """The family and the parameters of a distribution; None if it is of no named family."""
     name, _, words = (law.spec or "").rstrip(")").partition("(")
     if name not in FAMILIES:
         return None
@@ -310,7 +343,7 @@ def parameters_of(law: Distribution) -> tuple[Family, tuple[float, ...]] | None:
 def nearest_members(
     null: Distribution | Box, alternative: Distribution | Box
 ) -> list[tuple[Distribution, Distribution]]:
-    """Members of two sets that are hard to tell apart: the hardest ones are among them, where one family has both."""
+    """Pairs of members that are hard to tell apart, the hardest ones among them if both sets are of one family."""
     boxes = [_as_box(each) for each in (null, alternative)]
     if boxes[0] is not None and boxes[1] is not None and boxes[0].family == boxes[1].family:
         choices = [
@@ -366,7 +399,7 @@ def _some_members(law: Distribution | Box) -> list[Distribution]:
 
 
 def _closest(ends: tuple[float, float, float, float]) -> list[tuple[float, float]]:
-    """Values of one parameter, of the null and of the alternative, that are as near to each other as can be."""
+    """The nearest values of one parameter under the null and under the alternative."""
     low, high = max(ends[0], ends[2]), min(ends[1], ends[3])
     if low > high:  # the ranges do not meet
         return [(ends[1], ends[2]) if ends[1] < ends[2] else (ends[0], ends[3])]

@@ -1,6 +1,6 @@
 """Fourier transforms of laws of integers; that of the sum of n independent integers is the n-th power.
 
-- On a circle of integers by FFT: :func:`sum_laws`, :func:`small_sums`, :func:`convolution`. (By numpy's FFT: importing
+- On a circle of integers by FFT: :func:`sum_laws`, :func:`convolution`. (By numpy's FFT: importing
   ``scipy.fft`` takes a third of the time of a whole plan.)
 - At any complex point near zero, to full relative accuracy: :func:`log_transform`.
 - Where the n-th power has died, and whether it rises again: :func:`central_reach`, :func:`side_lobes`.
@@ -10,9 +10,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -79,27 +77,6 @@ def sum_laws(
     return found
 
 
-def small_sums(places: npt.NDArray[np.int64], laws: Sequence[Floats], n: int) -> list[Floats]:
-    """For each law, the law of the sum of n independent integers, on all values from 0 to n times the largest place.
-
-    n times the largest place must be so small that all values are quickly transformed. Errors are near n 1e-16.
-
-    >>> [law.round(12).tolist() for law in small_sums(np.array([0, 1]), [np.array([0.5, 0.5])], 2)]
-    [[0.25, 0.5, 0.25]]
-    """
-    count = n * int(places[-1]) + 1
-    size = fast_length(count)
-    single = np.zeros((len(laws), int(places[-1]) + 1))
-    single[:, places] = laws
-    power = fft.rfft(single, size)
-    waves = power if n % 2 else np.ones_like(power)
-    for bit in bin(n)[-2:1:-1]:  # by repeated squaring
-        power = power * power
-        if bit == "1":
-            waves = waves * power
-    return list(np.maximum(fft.irfft(waves, size)[:, :count], 0.0))
-
-
 def _unfolded(coefficients: Complexes, size: int, first: int, count: int) -> Floats:
     """The probabilities of ``count`` integers from ``first`` on, from Fourier coefficients."""
     circle = np.maximum(fft.irfft(coefficients, size), 0.0)
@@ -125,29 +102,16 @@ def convolution(first: Floats, second: Floats, *, valid: bool = False) -> Floats
     return np.asarray(whole[len(second) - 1 :] if valid else whole)
 
 
+_ODD = (1, 3, 5, 9, 15, 25, 27, 45, 75, 81, 125)
+
+
 def fast_length(size: int) -> int:
-    """The smallest number not below ``size`` without prime factors above 5, as ``scipy.fft.next_fast_len`` returns.
+    """A number not below ``size``, and at most a tenth above it, whose only prime factors are 2, 3 and 5.
 
     >>> [fast_length(size) for size in (1, 7, 1023, 1025)]
-    [1, 8, 1024, 1080]
+    [1, 8, 1024, 1152]
     """
-    numbers = _smooth(max(25, size.bit_length()))
-    return numbers[bisect_left(numbers, size)]
-
-
-@cache
-def _smooth(bits: int) -> list[int]:
-    """All numbers up to 2^bits without prime factors above 5, in increasing order."""
-    most = 1 << bits
-    found = []
-    fives = 1
-    while fives <= most:
-        odd = fives
-        while odd <= most:
-            found += [odd << shift for shift in range((most // odd).bit_length())]
-            odd *= 3
-        fives *= 5
-    return sorted(found)
+    return min(odd << (-(-size // odd) - 1).bit_length() for odd in _ODD)
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -218,23 +182,10 @@ def log_transform(
         order = len(coefficients) + 1
         coefficients.append(dot(law, power) / math.factorial(order))
         size *= farthest / order
-    return mu, _log1p(_power_series(coefficients, points * reach))
-
-
-def _power_series(coefficients: list[float], z: Complexes) -> Complexes:
-    """The sum of coefficients[j - 1] z^j; without complex products where z is imaginary."""
-    if np.any(z.real):
-        series = np.zeros_like(z)
-        for coefficient in reversed(coefficients):
-            series = (series + coefficient) * z
-        return series
-    square = -(z.imag**2)
-    odd, even = np.zeros(z.shape), np.zeros(z.shape)
-    for order in range(len(coefficients), 0, -1):
-        part = odd if order % 2 else even
-        part *= square
-        part += coefficients[order - 1]
-    return np.asarray(even * square + 1j * (odd * z.imag))
+    series = np.zeros_like(points)
+    for coefficient in reversed(coefficients):
+        series = (series + coefficient) * (points * reach)
+    return mu, _log1p(series)
 
 
 def _second_order(away: Floats, law: Floats, z: Complexes) -> Complexes:

@@ -1,7 +1,7 @@
 """The ledger's rows, chained by their hashes.
 
 A :class:`LedgerRow` is a row as it is stored; an :class:`Entry` is a row as users see it. Amounts are exact, and each
-has one text (``account.py``). :class:`HashChain` checks the whole ledger: every hash, every link, every sum.
+has one text (``budgets.py``). :class:`HashChain` checks the whole ledger: every hash, every link, every sum.
 
 It finds: a row that was edited in any column, removed, inserted, moved or swapped, at the end too (the head record
 holds the number of rows and the newest hash); a running total that is not the sum of the rows; a release or a second
@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple
 from privatest.addresses import DataAddress
 from privatest.charge import Receipt, RecordedRelease
 from privatest.errors import LedgerTampered
-from privatest.ledger.account import (
+from privatest.ledger.budgets import (
     Account,
     Amount,
     ComposedAccount,

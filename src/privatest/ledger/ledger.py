@@ -23,7 +23,7 @@ from privatest.errors import (
     note_charge,
     shown,
 )
-from privatest.ledger.account import (
+from privatest.ledger.budgets import (
     Account,
     Amount,
     Inconvertible,
@@ -397,7 +397,7 @@ class Ledger:
             )
         self._check_all()
         with self._write() as book:
-            head = book.tail()
+            book.tail()
             newest = book.newest_of(dataset)
             standing = book.protected(dataset)
             protected = standing.after(about) or standing
@@ -418,22 +418,16 @@ class Ledger:
             changed = named is not None and named != before.get(dataset, [])
             if newest is None or newest.granted != text or changed or protected != standing:
                 document = json_note(covers=named if changed else None, **protected.differences(standing))
-                book.append(head, "grant", dataset, epsilon=text, granted=text, spent=spent, release=document)
+                book.append("grant", dataset, epsilon=text, granted=text, spent=spent, release=document)
 
     def covers(self, dataset: str) -> list[str] | None:
         """Return the files and tables that a data set's grant names; None if it allows any."""
-        check_name(dataset=dataset)
-        with self._store.read() as book:
-            book.tail()
-            self._newest(book, dataset)
+        with self._read_of(dataset) as book:
             return book.covers().get(dataset)
 
     def protects(self, dataset: str) -> Protection:
         """Return what a data set's budget protects: its ``neighbours`` and ``unit``."""
-        check_name(dataset=dataset)
-        with self._store.read() as book:
-            book.tail()
-            self._newest(book, dataset)
+        with self._read_of(dataset) as book:
             return book.protected(dataset)
 
     def granted(self, dataset: str) -> Any:
@@ -462,9 +456,7 @@ class Ledger:
 
         It is in the notion of the budget; None if the sum is no guarantee in that notion.
         """
-        check_name(dataset=dataset)
-        with self._store.read() as book:
-            book.tail()
+        with self._read_of(dataset) as book:
             newest = self._newest(book, dataset)
             prices = converted_prices(book.prices(dataset), book.protected(dataset))
         found = newest.account.added_up(prices)
@@ -472,8 +464,7 @@ class Ledger:
 
     def datasets(self) -> list[str]:
         """Return the names of all data sets that have a budget."""
-        with self._store.read() as book:
-            book.tail()
+        with self._read() as book:
             return book.datasets()
 
     def perform(
@@ -594,13 +585,10 @@ class Ledger:
         Raises:
             RequestConflict: if the request's name was used for another epsilon or design.
         """
-        check_name(dataset=dataset)
         check_name(request=request)
         check_name(design=design)
         price = request_price("", epsilon, privacy)
-        with self._store.read() as book:
-            book.tail()
-            self._newest(book, dataset)
+        with self._read_of(dataset) as book:
             earlier = book.request(dataset, request)
         charge, release = earlier.get("charge"), earlier.get("release")
         if charge is None:
@@ -642,8 +630,8 @@ class Ledger:
         if type(position) is not int or position < 0:
             raise InvalidInput(f"position={position!r} must be a number of records, 0 or more.")
         with self._write() as book:
-            head = book.tail()
-            newest = self._newest(book, dataset)
+            book.tail()
+            self._newest(book, dataset)
             earlier = book.request(dataset, request)
             if "release" not in earlier:
                 raise InvalidInput(f"Request {request!r} on data set {dataset!r} began no stream that could go on.")
@@ -658,33 +646,18 @@ class Ledger:
                     f"records a second time, at {price_words(earlier['charge'].price)} more for each of "
                     "them, which nobody paid: use the newest state, or make a new request."
                 )
-            book.append(
-                head,
-                ADVANCE.format(1 if before is None else int(before.kind.partition(" ")[2]) + 1),
-                dataset,
-                request=request,
-                design=earlier["charge"].design,
-                epsilon=earlier["charge"].epsilon,
-                granted=newest.granted,
-                spent=newest.spent,
-                release=json.dumps(
-                    {"position": max(position, known["position"]), "after": known["mark"], "mark": mark}
-                ),
-            )
+            kind = ADVANCE.format(1 if before is None else int(before.kind.partition(" ")[2]) + 1)
+            step = {"position": max(position, known["position"]), "after": known["mark"], "mark": mark}
+            book.follow(earlier["charge"], kind, json.dumps(step))
 
     def history(self, dataset: str | None = None) -> list[Entry]:
         """Return every grant, charge, draw, release and advance, oldest first, of all data sets or of one."""
-        if dataset is not None:
-            check_name(dataset=dataset)
-        with self._store.read() as book:
-            book.tail()
-            if dataset is not None:
-                self._newest(book, dataset)
+        with self._read() if dataset is None else self._read_of(dataset) as book:
             return [row.entry() for row in book.history(dataset)]
 
     def fingerprint(self) -> str:
         """Return ``count:hash``: the number of rows and the newest hash. Kept elsewhere, it pins all rows up to now."""
-        with self._store.read() as book:
+        with self._read() as book:
             return book.tail().fingerprint
 
     def verify(self, since: str | None = None) -> int:
@@ -747,6 +720,21 @@ class Ledger:
         self._store.close()
 
     @contextmanager
+    def _read(self) -> Iterator[Book]:
+        """Begin to read; raise LedgerTampered if the newest row was changed."""
+        with self._store.read() as book:
+            book.tail()
+            yield book
+
+    @contextmanager
+    def _read_of(self, dataset: str) -> Iterator[Book]:
+        """Begin to read about a data set; raise InvalidInput if it has no budget."""
+        check_name(dataset=dataset)
+        with self._read() as book:
+            self._newest(book, dataset)
+            yield book
+
+    @contextmanager
     def _write(self) -> Iterator[Book]:
         """Begin to write, unless the ledger is an older copy than this object has written to."""
         with self._store.write() as book:
@@ -774,12 +762,11 @@ class Ledger:
         }
         text = charge_text(draw, **facts)
         with self._write() as book:
-            head = book.tail()
+            book.tail()
             rows, spent = self._allowed(book, question, source)
             if rows:
                 return rows, False
             row = book.append(
-                head,
                 "charge",
                 question.dataset,
                 request=question.name,
@@ -794,8 +781,7 @@ class Ledger:
     def _record(self, dataset: str, request: str, kind: str, text: str) -> LedgerRow:
         """Record a release or a further draw, unless another process did, and return the recorded row."""
         with self._write() as book:
-            head = book.tail()
-            newest = self._newest(book, dataset)
+            book.tail()
             earlier = book.request(dataset, request)
             charge = earlier.get("charge")
             if charge is None:
@@ -805,22 +791,10 @@ class Ledger:
                 )
             if (found := earlier.get("release") or earlier.get(kind)) is not None:
                 return found
-            return book.append(
-                head,
-                kind,
-                dataset,
-                request=request,
-                design=charge.design,
-                epsilon=charge.epsilon,
-                granted=newest.granted,
-                spent=newest.spent,
-                release=text,
-            )
+            return book.follow(charge, kind, text)
 
     def _standing(self, dataset: str) -> LedgerRow:
-        check_name(dataset=dataset)
-        with self._store.read() as book:
-            book.tail()
+        with self._read_of(dataset) as book:
             return self._newest(book, dataset)
 
     def _newest(self, book: Book, dataset: str) -> LedgerRow:

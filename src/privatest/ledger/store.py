@@ -56,7 +56,7 @@ from privatest.errors import (
     MissingExtra,
     shown,
 )
-from privatest.ledger.account import Protection
+from privatest.ledger.budgets import Protection
 from privatest.ledger.hash_chain import ADVANCE, EMPTY, FORMAT, Head, LedgerRow
 from privatest.privacy.notions import Notion
 
@@ -236,9 +236,22 @@ class Book:
         """Return the names of all data sets, in alphabetical order."""
         return sorted(str(name) for name in self.connection.execute(DATASETS).scalars())
 
+    def follow(self, charge: LedgerRow, kind: str, release: str) -> LedgerRow:
+        """Add a row about a request that was charged, which changes no total."""
+        newest = self.newest_of(charge.dataset) or charge
+        return self.append(
+            kind,
+            charge.dataset,
+            request=charge.request,
+            design=charge.design,
+            epsilon=charge.epsilon,
+            granted=newest.granted,
+            spent=newest.spent,
+            release=release,
+        )
+
     def append(
         self,
-        at: Head,
         kind: str,
         dataset: str,
         *,
@@ -249,7 +262,8 @@ class Book:
         design: str | None = None,
         release: str | None = None,
     ) -> LedgerRow:
-        """Add a row after the head record ``at``, which this transaction has locked; amounts are texts."""
+        """Add a row after the head record, which this transaction has locked; amounts are texts."""
+        at = self.head()
         row = LedgerRow(
             sequence=at.rows + 1,
             time=datetime.now(UTC).isoformat(timespec="microseconds"),

@@ -23,7 +23,6 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import ndtr, ndtri
 
 from privatest.errors import InvalidInput, PrivatestError, shown
-from privatest.laws.total import noisy_cdf
 from privatest.numbers import Floats
 from privatest.pictures.canvas import (
     ALPHA,
@@ -106,7 +105,7 @@ def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | Non
     step = (high - low) / BINS
     places = np.arange(math.floor((low - cutoff) / step), math.ceil((high - cutoff) / step) + 1)
     edges: Floats = np.asarray(cutoff + step * places, dtype=np.float64)
-    cdfs = [noisy_cdf(one.values, one.masses, noise, edges) for one in laws]
+    cdfs = [one.noisy_cdfs(edges - one.values[0], noise) for one in laws]
     centre, scale = laws[0].mean, test.candidate.excess.width * test.n
     # The statistic is minus the excess, so that large values speak for P and the axis is reversed.
     shown, threshold = (centre - edges[::-1]) / scale, (centre - cutoff) / scale
@@ -272,7 +271,7 @@ def estimate(
 
 
 def _along(design: EstimateDesign, ax: Axes | None, patience: float) -> Axes:
-    parameter, fine = design.asked, 1000
+    parameter, fine = design.unknown, 1000
     grid = parameter.spaced(1 + fine)
     places = [[float(grid[round(fine * part)]) for part in parts] for parts in PLACES]
     start = time.monotonic()

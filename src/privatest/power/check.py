@@ -1,4 +1,4 @@
-"""Looking at the data before asking anything of them: NOT PRIVATE, for whoever holds them, and written nowhere.
+"""Check data before a test, without privacy: how many records the test would not understand. Written nowhere.
 
 A test reads a column of text, a decimal comma or "YES" for "yes" as records that make no sense, and cannot say so: an
 error would tell of one person. :func:`check` counts them, for the holder's eyes. It stands with the tuned tests, since
@@ -21,7 +21,6 @@ from privatest.decision.run import Design
 from privatest.engines.arrays import ArrayRecords
 from privatest.engines.csv import field_number
 from privatest.engines.records import Column, counting_score, fold, folded_labels, guarded
-from privatest.engines.sources import portions
 from privatest.errors import InvalidInput, shown
 from privatest.facts import Described, Fact, plain_value
 from privatest.numbers import Number, positive_integer
@@ -192,7 +191,7 @@ def check(
 def _looked(data: Any, records: Any, score: Score, clamp: tuple[float, float] | None, told: str) -> Look:
     records.check(score)
     tally = _OddCounts(score, reading_facts(data).get("reading", {}).get("decimal", "."))
-    for portion in portions(records):
+    for portion in records.portions():
         guarded(portion.complaint, partial(tally.add, portion))
     return tally.look(clamp, told)
 

@@ -370,10 +370,5 @@ def _best_n(notion: Notion, pair: Pair, goal: Goal, bound: int) -> int | None:
     if classes > 2 and Histograms(classes, math.ceil(1.2 * bound)).count > most:
         return None
     return optimum_sample_size(
-        pair.null,
-        pair.alternative,
-        privacy=notion,
-        advantage=goal.advantage,
-        alpha=goal.alpha,
-        beta=goal.beta,
+        pair.null, pair.alternative, privacy=notion, advantage=goal.advantage, alpha=goal.alpha, beta=goal.beta
     )

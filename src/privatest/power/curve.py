@@ -1,4 +1,4 @@
-"""Error rates against the number of records, for plotting and planning."""
+"""Power curves: exact error rates at several numbers of records."""
 
 from __future__ import annotations
 
@@ -134,12 +134,7 @@ def power_curve(
     """
     goal = Goal(advantage=ADVANTAGE) if alpha is None else Goal(alpha=numbers.probability(alpha=alpha), beta=BETA)
     problem = Problem.of(
-        null,
-        alternative,
-        epsilon=epsilon,
-        privacy=privacy,
-        neighbours=neighbours,
-        max_rows_per_unit=max_rows_per_unit,
+        null, alternative, epsilon=epsilon, privacy=privacy, neighbours=neighbours, max_rows_per_unit=max_rows_per_unit
     )
     tuner = Tuner.of(problem, Method.of(test=test, clamp=clamp, threshold=threshold, release=release), goal)
     if n is None:
@@ -166,7 +161,7 @@ def power_curve(
 BETA = 0.2
 """The type II error that ``enough`` means where alpha is fixed."""
 MOST_TUNED = 32
-"""Of a longer list of numbers of records not every clamp is tuned from scratch."""
+"""Longest list of numbers of records at each of which the clamp is tuned from scratch."""
 APART = 1.5
 """The ratio of neighbouring numbers of records that are tuned from scratch in a longer list."""
 
@@ -200,7 +195,7 @@ def _tuned_at(tuner: Tuner, counts: Sequence[int]) -> Tuner:
 
 
 def _halfway(x: float, y: float) -> float:
-    """The geometric mean of two ends of a clamp, or the middle where they have not the same sign."""
+    """The geometric mean of two ends of a clamp; their mean if they differ in sign."""
     return math.copysign(math.sqrt(x * y), x) if x * y > 0 else (x + y) / 2
 
 

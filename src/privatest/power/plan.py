@@ -1,4 +1,4 @@
-"""Everything a planner asks about one pair at one epsilon, in one object."""
+"""Plans: a designed test with its bounds, the cost of privacy, and the theorem's sample complexity."""
 
 from __future__ import annotations
 
@@ -149,12 +149,7 @@ def plan(
     (29, 29, 23, 'free')
     """
     problem = Problem.of(
-        null,
-        alternative,
-        epsilon=epsilon,
-        privacy=privacy,
-        neighbours=neighbours,
-        max_rows_per_unit=max_rows_per_unit,
+        null, alternative, epsilon=epsilon, privacy=privacy, neighbours=neighbours, max_rows_per_unit=max_rows_per_unit
     )
     method = Method.of(test=test, clamp=clamp, threshold=threshold, release=release)
     with part("planning", 4) as tell:

@@ -67,12 +67,7 @@ def sample_size(
             null, alternative, epsilon=epsilon, privacy=privacy, advantage=advantage, alpha=alpha, beta=beta
         )
     problem = Problem.of(
-        null,
-        alternative,
-        epsilon=epsilon,
-        privacy=privacy,
-        neighbours=neighbours,
-        max_rows_per_unit=max_rows_per_unit,
+        null, alternative, epsilon=epsilon, privacy=privacy, neighbours=neighbours, max_rows_per_unit=max_rows_per_unit
     )
     method = Method.of(test=test, clamp=clamp, threshold=threshold, release=release)
     return Tuner.of(problem, method, Goal.of(advantage=advantage, alpha=alpha, beta=beta)).sample_size()

@@ -12,6 +12,7 @@ LabelCells     position of x among the labels                        finite doma
 IntegerCells   position of x among the first integers of the cells   counts
 DyadicCells    floor(x 2^e) - first, clipped                         real numbers
 BoundedCells   floor(t 2^e) + 2^e, t = (x - m)/(s + |x - m|)         real numbers with heavy tails
+EdgeCells      number of edges at or below x                         bins of a goodness-of-fit test
 ============== ===================================================== ==============================
 """
 
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
@@ -65,7 +67,12 @@ class Cells(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """A JSON document from which :func:`cells_from_dict` restores the cells exactly."""
+        """A JSON document from which :meth:`from_dict` restores the cells exactly."""
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Cells:
+        """The cells that :meth:`to_dict` wrote, of any kind."""
+        return cells_from_dict(document)
 
 
 @dataclass(frozen=True)
@@ -269,6 +276,31 @@ class BoundedCells(Cells):
         return {"kind": self.kind, **fields, "support": _support_to_json(self.low, self.high)}
 
 
+@dataclass(frozen=True)
+class EdgeCells(Cells):
+    """Intervals (-inf, e_1), [e_1, e_2), ..., [e_m, inf) within the support: comparisons only, so exact everywhere."""
+
+    kind: ClassVar[str] = "edges"
+    edges: tuple[float, ...]
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def count(self) -> int:
+        return len(self.edges) + 1
+
+    @cached_property
+    def _sorted(self) -> Floats:
+        return np.array(self.edges)
+
+    def index(self, numbers: Floats) -> Indices:
+        inside = _inside(numbers, self.low, self.high)
+        return np.where(inside, np.searchsorted(self._sorted, numbers, side="right"), self.count)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "edges": list(self.edges), "support": _support_to_json(self.low, self.high)}
+
+
 def _inside(numbers: Floats, low: float, high: float) -> npt.NDArray[np.bool_]:
     """Whether each number is finite and lies in [low, high]."""
     found = np.isfinite(numbers)
@@ -324,6 +356,11 @@ def cells_from_dict(document: dict[str, Any]) -> Cells:
             if not scale > 0:
                 raise InvalidDocument(f"The scale {scale!r} of the cells must be greater than 0.")
             return BoundedCells(centre, scale, integer_from_json(document["exponent"], 0, 22), low, high)
+        if kind == EdgeCells.kind:
+            edges = tuple(numbers_from_json(document["edges"]).tolist())
+            if not edges or not all(a < b for a, b in pairwise((low, *edges, high))):
+                raise InvalidDocument("The edges of the bins are not in increasing order.")
+            return EdgeCells(edges, low, high)
         raise InvalidDocument(f"Unknown kind of cells {kind!r}.")
 
 

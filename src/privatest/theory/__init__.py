@@ -6,9 +6,7 @@ from privatest.theory.complexity import (
     SampleComplexity,
     sample_complexity,
     soft_advantage,
-    soft_advantage_direct,
     soft_clamped_advantage,
-    soft_clamped_advantage_direct,
 )
 from privatest.theory.coupling import Coupling, coupling, largest_gain
 from privatest.theory.decomposition import Decomposition, Sets, decompose, decompose_pair
@@ -26,8 +24,6 @@ __all__ = [
     "largest_gain",
     "sample_complexity",
     "soft_advantage",
-    "soft_advantage_direct",
     "soft_clamped_advantage",
-    "soft_clamped_advantage_direct",
     "wasserstein",
 ]

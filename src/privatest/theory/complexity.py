@@ -48,15 +48,6 @@ def soft_advantage(pair: Pair) -> float:
     return pair.hellinger_squared
 
 
-def soft_advantage_direct(pair: Pair) -> float:
-    """adv_1(sLLR) as the integral of (P - Q) sigmoid(L/2), to compare :func:`soft_advantage` with.
-
-    Args:
-        pair: P and Q on their common domain.
-    """
-    return pair.clamped_gap(-math.inf, math.inf)
-
-
 def soft_clamped_advantage(split: Decomposition) -> float:
     """adv_1(scLLR) from tau, eps' and the core's Hellinger distance.
 
@@ -65,15 +56,6 @@ def soft_clamped_advantage(split: Decomposition) -> float:
     """
     tails = split.tau / 2 * (math.tanh(split.epsilon / 4) + math.tanh(split.epsilon_prime / 4))
     return tails + split.core_term
-
-
-def soft_clamped_advantage_direct(split: Decomposition) -> float:
-    """adv_1(scLLR) as the integral of (P - Q) sigmoid([L]/2), to compare :func:`soft_clamped_advantage` with.
-
-    Args:
-        split: result of :func:`privatest.decompose`.
-    """
-    return split.pair.clamped_gap(*split.clamp)
 
 
 Regime = Literal["tails", "core", "free"]

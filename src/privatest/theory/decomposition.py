@@ -151,12 +151,7 @@ class Decomposition(Described):
         pair = self.pair
         assert isinstance(pair, ContinuousPair)
         laws = [
-            Splice(
-                pair.null,
-                pair.alternative,
-                sorted(pieces, key=lambda piece: piece.lower),
-                f"{word} of {text}",
-            )
+            Splice(pair.null, pair.alternative, sorted(pieces, key=lambda piece: piece.lower), f"{word} of {text}")
             for pieces, word in ((p_pieces, "null"), (q_pieces, "alternative"))
         ]
         return laws[0], laws[1]

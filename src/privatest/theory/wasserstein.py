@@ -175,15 +175,42 @@ class Histograms:
         return law
 
 
-def solved_program(gain: Floats, matrix: Any, limit: Floats) -> tuple[Floats, float]:
-    """Solve for g in [0, 1] with A g <= b that maximises gain.g; return it and an upper bound on the maximum.
+def solved_program(
+    gain: Floats,
+    histograms: Histograms,
+    ends: tuple[Integers, Integers],
+    cuts: tuple[Floats, Floats, Floats],
+    least: tuple[Floats, float] | None = None,
+) -> tuple[Floats, float]:
+    """The g in [0, 1] on histograms that maximises gain.g, and an upper bound on the maximum, by a linear program.
 
-    Guarantees: the bound holds whatever the solver's accuracy, by weak duality: for any y >= 0, gain.g is at most b.y +
-    the sum of the positive parts of gain - A'y. g itself may violate its constraints by about the tolerance. If the
-    solver gives up at a small tolerance, larger ones are tried.
+    g increases with the class and satisfies a g(high) + b g(low) <= c in each row.
+
+    Args:
+        gain: the objective.
+        histograms: the domain of g.
+        ends: high and low, histograms by number.
+        cuts: a, b and c.
+        least: a law and the least mean of g under it; None for no such condition.
+
+    Guarantees: the bound holds whatever the solver's accuracy, by weak duality: with A g <= b, for any y >= 0,
+    gain.g is at most b.y + the sum of the positive parts of gain - A'y. g itself may violate its constraints by about
+    the tolerance. If the solver gives up at a small tolerance, larger ones are tried.
     """
-    from scipy import optimize
+    from scipy import optimize, sparse
 
+    rows = histograms.rows
+    pairs = [np.stack([rows[:, i], rows[:, i + 1]]) for i in range(histograms.classes - 1)]  # g rises with the class
+    columns = np.concatenate([*pairs, np.stack(ends)], axis=1)
+    steady = np.ones(rows.shape[0] * len(pairs))
+    entries = np.stack([np.concatenate([steady, cuts[0]]), np.concatenate([-steady, cuts[1]])])
+    limit = np.concatenate([0 * steady, cuts[2]])
+    lines = np.tile(np.arange(len(limit)), 2)
+    # Typed Any: the stubs of linprog know dense matrices only.
+    matrix: Any = sparse.csr_matrix((entries.ravel(), (lines, columns.ravel())), shape=(len(limit), histograms.count))
+    if least is not None:
+        matrix = sparse.vstack([matrix, sparse.csr_matrix(-least[0])], format="csr")
+        limit = np.append(limit, -least[1])
     message = ""
     for method, tolerance in ATTEMPTS:
         found = optimize.linprog(
@@ -280,26 +307,11 @@ def wasserstein(null: Any, alternative: Any, *, epsilon: Number, n: int) -> Wass
             f"n={n} records of {classes.count} classes have {histograms.count} histograms; at most "
             f"{MOST_VARIABLES} are handled. {_REMEDY}"
         )
-    f, bound = _solve(classes, histograms, float(budget))
+    rows, gain = histograms.rows, histograms.law(classes.p) - histograms.law(classes.q)
+    one = np.ones(len(rows))
+    f, bound = solved_program(gain, histograms, (rows[:, -1], rows[:, 0]), (one, -one, min(float(budget), 1.0) * one))
     dual = _repaired(f, histograms, budget)
     return Wasserstein(pair=pair, classes=classes, epsilon=budget, n=n, bound=bound, dual=dual)
-
-
-def _solve(classes: Classes, histograms: Histograms, epsilon: float) -> tuple[Floats, float]:
-    from scipy import sparse
-
-    gain = histograms.law(classes.p) - histograms.law(classes.q)
-    rows = histograms.rows
-    size = len(rows)
-    edges = [(rows[:, i], rows[:, i + 1], 0.0) for i in range(histograms.classes - 1)]  # f rises with the class
-    edges.append((rows[:, -1], rows[:, 0], min(epsilon, 1.0)))
-    lines = np.concatenate([np.tile(np.arange(size) + i * size, 2) for i in range(len(edges))])
-    columns = np.concatenate([np.concatenate([left, right]) for left, right, _ in edges])
-    signs = np.tile(np.repeat([1.0, -1.0], size), len(edges))
-    # Typed Any: the stubs of linprog know dense matrices only.
-    matrix: Any = sparse.csr_matrix((signs, (lines, columns)), shape=(len(edges) * size, histograms.count))
-    limit = np.repeat([most for _, _, most in edges], size)
-    return solved_program(gain, matrix, limit)
 
 
 def _repaired(f: Floats, histograms: Histograms, epsilon: Fraction) -> Integers:

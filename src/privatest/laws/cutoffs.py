@@ -6,7 +6,7 @@ The transforms of the two laws are computed once; each cutoff is then a dot prod
 
 for c halfway between two values of T. If that integral has other peaks than the one at zero (few records, few
 values), the law of the sum is convolved instead. The absolute error is near 1e-13; for a small relative error use
-:mod:`privatest.laws.total`.
+:mod:`privatest.laws.noisy_total`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from functools import cached_property
 
 import numpy as np
 
-from privatest.laws.fourier import QUICK_RADIUS, convolution, doubling_panels, log_transform, side_lobes, small_sums
-from privatest.laws.total import NoisyTotal
+from privatest.laws.fourier import QUICK_RADIUS, convolution, doubling_panels, log_transform, side_lobes, sum_laws
+from privatest.laws.noisy_total import NoisyTotal
 from privatest.numbers import Floats, Integers, clipped, first_true, row_dots
 from privatest.privacy import Noise, Tulap
 from privatest.scores import Score
@@ -257,14 +257,17 @@ class Curves:
         """For each law, the smallest sum of scores that matters and the probabilities from it on."""
         _, _, steps, noise = self._lattice
         if self.n * steps[-1] < _SMALL_SUM:
-            return [(0, weights) for weights in small_sums(steps.astype(np.int64), self._different_laws, self.n)]
+            places, laws = steps.astype(np.int64), self._different_laws
+            counts = [[self.n * (i == j) for j in range(len(laws))] for i in range(len(laws))]
+            window = 0, self.n * int(places[-1])
+            return [(0, weights) for weights in sum_laws(places, laws, counts, [window] * len(laws))]
         windows = []
         for law in self._different_laws:
             visited = law > 0
-            values, masses = NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise).sum_law()
-            dense = np.zeros(int(values[-1] - values[0]) + 1)
-            dense[values - values[0]] = masses
-            windows.append((int(values[0]), dense))
+            total = NoisyTotal(steps[visited].astype(np.int64), law[visited], self.n, noise).sum_law()
+            dense = np.zeros(int(total.values[-1] - total.values[0]) + 1)
+            dense[total.values - total.values[0]] = total.masses
+            windows.append((int(total.values[0]), dense))
         return windows
 
     @cached_property

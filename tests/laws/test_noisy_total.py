@@ -16,8 +16,8 @@ import pytest
 from scipy import special, stats
 
 from privatest.errors import InvalidInput
-from privatest.laws import total as total_module
-from privatest.laws.total import (
+from privatest.laws import noisy_total as total_module
+from privatest.laws.noisy_total import (
     Bounded,
     NoisyTotal,
 )
@@ -142,44 +142,8 @@ def test_far_tails_are_accurate_relative_to_themselves(noise: Noise, target: flo
                 assert small[1] < target
 
 
-DENSE = np.arange(0, 2001)
-
-
 class TestConvolutionAndInversion:
     """Two methods for one number, also where noise outweighs the records' spread."""
-
-    @pytest.mark.parametrize(
-        ("spread", "n", "noise"),
-        [
-            (10, 2000, Tulap(Fraction(1, 20), 2000)),
-            (300, 2000, NoNoise()),
-            (300, 20_000, Logistic(Fraction(4000))),
-            *(
-                pytest.param(*case, marks=pytest.mark.exhaustive)
-                for case in (
-                    (10, 2000, Laplace(Fraction(2_000_000))),
-                    (10, 2000, Tulap(Fraction(1, 1000), 10)),
-                    (10, 20_000, Tulap(Fraction(1), 2000)),
-                    (300, 20_000, Tulap(Fraction(1), 2000)),
-                )
-            ),
-        ],
-        ids=repr,
-    )
-    def test_they_agree(self, spread: float, n: int, noise: Noise, monkeypatch: pytest.MonkeyPatch) -> None:
-        law = np.exp(-0.5 * ((DENSE - 1000) / spread) ** 2) + 1e-9
-        law = law / math.fsum(law)
-        both = [NoisyTotal(DENSE, law, n, noise) for _ in range(2)]
-        deviation = math.sqrt(n * spread**2 + noise.variance)
-        for z in (0, 0.5, -3, 6):
-            x = Fraction(round(1000 * n + z * deviation))
-            found = []
-            for law_of_total, small in zip(both, (0, 1 << 60), strict=True):
-                monkeypatch.setattr(total_module, "SMALL_WINDOW", small)
-                found.append((law_of_total.bounded_cdf(x), law_of_total.bounded_sf(x)))
-            for one, other in zip(*found, strict=True):
-                assert abs(one.value - other.value) <= one.error + other.error
-                assert one.value == pytest.approx(other.value, rel=1e-11, abs=1e-300)
 
 
 @needs_long_doubles

@@ -16,13 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
 from privatest.laws.fourier import sum_laws
-from privatest.laws.total import chernoff_windows
+from privatest.laws.noisy_total import chernoff_windows
 from privatest.numbers import Floats, root
 from privatest.scores.clamped import cell_masses
 
@@ -301,30 +301,9 @@ class RootLaw:
             for n, (start, _), values in zip(counts, windows, laws, strict=True)
         ]
 
-    def thinned(self, times: int) -> RootLaw:
-        """A law that dominates this one, on the lattice of every ``times``-th point."""
-        if times <= 1:
-            return self
-        before = self.first % times
-        low = (self.first - before) // times
-        count = -(-(before + len(self.roots)) // times)
-        cells = np.zeros(count * times)
-        cells[before : before + len(self.roots)] = self.roots
-        halves = cells.reshape(count, times) @ _split_weights(times, self.step)
-        roots = np.zeros(count + 1)
-        roots[:-1] += halves[:, 0]
-        roots[1:] += halves[:, 1]
-        return RootLaw(times * self.step, low, roots)
-
     def coarser(self, step: float) -> RootLaw:
-        """A law that dominates this one, on a coarser lattice."""
+        """A law that dominates this one, on a lattice of at least this step."""
         kept = self.roots > 0
-        if not kept.any():
+        if step <= self.step or not kept.any():
             return self
         return RootLaw.from_levels(self.levels[kept], self.roots[kept], step)
-
-
-@lru_cache(maxsize=64)
-def _split_weights(times: int, step: float) -> Floats:
-    """The shares of roots at 0, 1, ..., times - 1 steps that go to 0 and to ``times`` steps."""
-    return np.stack(shares(np.arange(times, dtype=np.float64) * step, 0.0, times * step), axis=1)

@@ -1,6 +1,6 @@
 r"""The exact law of a noisy total: T = s_1 + ... + s_n + N, scores independent, N the noise.
 
-Two methods, which agree (tests/laws/test_total.py):
+Two methods, which agree (tests/laws/test_noisy_total.py):
 
 - *convolution*: the law of the sum of scores on a window that holds all but 1e-18 of it, by FFT, then
   :math:`\Pr[T \le x] = \sum_j \Pr[S = j] F_N(x - j)`. For small and moderate n.
@@ -32,7 +32,7 @@ from privatest.laws.fourier import (
     side_lobes,
     sum_laws,
 )
-from privatest.numbers import Floats, Integers, dot, root, row_dots
+from privatest.numbers import Floats, Integers, dot, first_true, root, row_dots
 from privatest.privacy import Noise
 
 # exp(-42) < 1e-18: the mass that windows may leave out.
@@ -401,6 +401,68 @@ class Bounded:
 
 
 @dataclass(frozen=True, eq=False)
+class IntegerLaw:
+    """The law of an integer statistic: its values in increasing order, and their probabilities."""
+
+    values: Integers
+    masses: Floats
+
+    @cached_property
+    def _away(self) -> Floats:
+        return np.asarray((self.values - self.values[0]).astype(np.float64))
+
+    @cached_property
+    def mean(self) -> float:
+        """Mean of the statistic."""
+        return float(self.values[0]) + float(self.masses @ self._away)
+
+    @cached_property
+    def deviation(self) -> float:
+        """Standard deviation of the statistic."""
+        return math.sqrt(float(self.masses @ (self._away - float(self.masses @ self._away)) ** 2))
+
+    def sf(self, x: Fraction, noise: Noise) -> float:
+        """Pr[V + N > x] for the statistic V and independent noise N."""
+        return min(float(self.masses @ noise.sf(float(x - int(self.values[0])) - self._away)), 1.0)
+
+    def cdf(self, x: Fraction, noise: Noise) -> float:
+        """Pr[V + N <= x]."""
+        return min(float(self.masses @ noise.cdf(float(x - int(self.values[0])) - self._away)), 1.0)
+
+    def cutoff(self, level: float, noise: Noise) -> Fraction:
+        """The smallest c halfway between two values of V + N with Pr[V + N > c] <= level."""
+        shift = noise.offset + Fraction(1, 2)
+        span = max(1, round(self.deviation + math.sqrt(noise.variance)))
+        low = round(self.mean) - span
+        while self.sf(low + shift, noise) <= level:
+            low, span = low - span, 2 * span
+        return first_true(lambda c: self.sf(c + shift, noise) <= level, low) + shift
+
+    def noisy_cdfs(self, edges: Floats, noise: Noise) -> Floats:
+        """Pr[V + N <= first value + edge] for increasing edges.
+
+        Exact for few values, and for consecutive values with edges whole numbers apart; else the masses are pooled to a
+        fine grid.
+        """
+        points, masses, places = self._away, self.masses, edges - edges[0]
+        if points[-1] + 1 == points.size and np.all(places == np.floor(places)):
+            count = places[-1] + points.size
+            if count < min(points.size * edges.size, MOST_LEVELS):
+                levels = noise.cdf(edges[0] - points[-1] + np.arange(count))[::-1]
+                ends = (places[-1] - places).astype(np.int64)
+                return np.array([masses @ levels[end : end + points.size] for end in ends])
+        if points.size * edges.size > MOST_LEVELS:
+            # The mass of each value is shared between the two nearest points of a grid much finer than the edges.
+            grid = np.linspace(0.0, points[-1], POOLED)
+            place = points / grid[1]
+            lower = np.clip(place.astype(np.int64), 0, POOLED - 2)
+            upper = masses * (place - lower)
+            pooled = np.bincount(lower, masses - upper, POOLED) + np.bincount(lower + 1, upper, POOLED)
+            points, masses = grid, np.asarray(pooled, dtype=np.float64)
+        return np.asarray(noise.cdf(edges[:, None] - points[None, :]) @ masses)
+
+
+@dataclass(frozen=True, eq=False)
 class NoisyTotal:
     """The law of the noisy total of ``n`` scores, each with probability ``law`` on ``support``."""
 
@@ -435,9 +497,9 @@ class NoisyTotal:
         """Pr[T <= edge] for increasing edges, with errors of at most 1e-4, for pictures."""
         if self._is_long:
             return np.array([self.cdf(edge) for edge in edges])
-        values, masses = self.sum_law()
-        away = np.array([float(edge - int(values[0])) for edge in map(self._between, edges)])
-        return noisy_cdf(values - values[0], masses, self.noise, away)
+        total = self.sum_law()
+        away = np.array([float(edge - int(total.values[0])) for edge in map(self._between, edges)])
+        return total.noisy_cdfs(away, self.noise)
 
     def _between(self, x: Fraction | int) -> Fraction:
         """The midpoint between the two values of T around x: the same event without ties."""
@@ -636,14 +698,14 @@ class NoisyTotal:
         spread = float(self.law @ (self.support - self.mean / self.n) ** 2)
         return math.sqrt(self.n * spread + self.noise.variance)
 
-    def sum_law(self) -> tuple[Integers, Floats]:
-        """Values of the sum of scores, without noise, and their probabilities; all but 1e-18 of them."""
+    def sum_law(self) -> IntegerLaw:
+        """The law of the sum of scores, without noise; all but 1e-18 of it."""
         low, spacing, steps, _ = self._atoms
         if len(steps) == 1:
-            return np.array([self.n * low]), np.ones(1)
+            return IntegerLaw(np.array([self.n * low]), np.ones(1))
         window = self._window(0.0)
         places = window.start + np.arange(len(window.weights), dtype=np.int64)
-        return self.n * low + spacing * places, window.weights
+        return IntegerLaw(self.n * low + spacing * places, window.weights)
 
     @cached_property
     def _windows(self) -> dict[float, Window]:
@@ -659,29 +721,3 @@ class NoisyTotal:
                 self._windows.clear()
             self._windows[theta] = found
         return self._windows[theta]
-
-
-def noisy_cdf(values: Integers, masses: Floats, noise: Noise, edges: Floats) -> Floats:
-    """Pr[V + N <= edge] at every edge, where V takes ``values`` with probabilities ``masses``.
-
-    Exact for few values, and for consecutive values with edges whole numbers apart; else the masses are pooled to a
-    fine grid.
-    """
-    points = values.astype(np.float64)
-    places = edges - edges[0]
-    if points[-1] - points[0] + 1 == points.size and np.all(places == np.floor(places)):
-        count = places[-1] + points.size
-        if count < min(points.size * edges.size, MOST_LEVELS):
-            levels = noise.cdf(edges[0] - points[-1] + np.arange(count))[::-1]
-            ends = (places[-1] - places).astype(np.int64)
-            return np.array([masses @ levels[end : end + points.size] for end in ends])
-    if points.size * edges.size > MOST_LEVELS:
-        # The mass of each value is shared between the two nearest points of a grid much finer than the edges.
-        grid = np.linspace(points[0], points[-1], POOLED)
-        place = (points - grid[0]) / (grid[1] - grid[0])
-        lower = np.clip(place.astype(np.int64), 0, POOLED - 2)
-        upper = masses * (place - lower)
-        pooled = np.bincount(lower, masses - upper, POOLED) + np.bincount(lower + 1, upper, POOLED)
-        masses = np.asarray(pooled, dtype=np.float64)
-        points = grid
-    return np.asarray(noise.cdf(edges[:, None] - points[None, :]) @ masses)

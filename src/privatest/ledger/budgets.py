@@ -52,7 +52,7 @@ class Inconvertible(Exception):
 def fraction_text(amount: Fraction) -> str:
     """Return the text of an amount, one text for each number.
 
-    Guarantees: ``read_fraction(stored(x)) == x``.
+    Guarantees: ``read_fraction(fraction_text(x)) == x``.
 
     >>> fraction_text(Fraction(1, 10)), fraction_text(Fraction(3))
     ('1/10', '3/1')
@@ -289,8 +289,8 @@ class ComposedAccount(Account):
         return spent == expected
 
     def fits(self, spent: str) -> bool:
-        counts = _counts(spent)
-        return _fitting_counts(self.budget).fits(counts)
+        epsilon, delta = self.budget.exact
+        return Fraction(_finite(_epsilon(frozenset(_counts(spent).items()), delta))) <= epsilon
 
     def total(self, spent: str) -> Notion | None:
         if spent == self.nothing:
@@ -317,44 +317,6 @@ class ComposedAccount(Account):
                 return None
             epsilon, lost = epsilon + times * found.exact[0], lost + times * found.exact[1]
         return Approx(epsilon, lost) if prices and lost < 1 else None
-
-
-class FittingCounts:
-    """Remembers which counts of charges fit a budget, so that many small charges need few compositions.
-
-    Counts below some that fit do fit, and counts above some that do not fit do not. If counts fit, a quarter more of
-    every price is tried too.
-    """
-
-    def __init__(self, budget: Notion) -> None:
-        self.epsilon, self.delta = budget.exact
-        self.fitting: list[Mapping[Notion, int]] = []
-        self.too_much: list[Mapping[Notion, int]] = []
-
-    def fits(self, counts: Mapping[Notion, int]) -> bool:
-        if any(_below(counts, known) for known in self.fitting):
-            return True
-        if any(_below(known, counts) for known in self.too_much):
-            return False
-        fits = self._look(counts)
-        if fits and sum(counts.values()) > 8:
-            self._look({notion: times + times // 4 + 1 for notion, times in counts.items()})
-        return fits
-
-    def _look(self, counts: Mapping[Notion, int]) -> bool:
-        fits = Fraction(_finite(_epsilon(frozenset(counts.items()), self.delta))) <= self.epsilon
-        known = self.fitting if fits else self.too_much
-        known[:] = [*known[-20:], dict(counts)]
-        return fits
-
-
-def _below(one: Mapping[Notion, int], other: Mapping[Notion, int]) -> bool:
-    return all(times <= other.get(notion, 0) for notion, times in one.items())
-
-
-@lru_cache(maxsize=64)
-def _fitting_counts(budget: Notion) -> FittingCounts:
-    return FittingCounts(budget)
 
 
 @lru_cache(maxsize=1024)

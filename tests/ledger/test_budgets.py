@@ -12,8 +12,8 @@ import pytest
 
 from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered
 from privatest.ledger import Ledger
-from privatest.ledger import account as account_module
-from privatest.ledger.account import account_of, fraction_text, price_of, price_text, read_fraction
+from privatest.ledger import budgets as account_module
+from privatest.ledger.budgets import account_of, fraction_text, price_of, price_text, read_fraction
 from privatest.ledger.hash_chain import LedgerRow
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp
 from privatest.privacy.composition import weight
