@@ -118,6 +118,7 @@ def tried(begin: Callable[..., Any], feed: Callable[..., None], words: dict[str,
         outcome = "loaded"
     if made.result is not None:
         return outcome
+    made._settle()
     trace, block = list(made._released), made._plan.block
     assert trace[: len(stands)] == stands, at
     assert made.seen == len(RECORDS)
@@ -220,6 +221,7 @@ def test_a_disk_that_fails_anywhere_in_a_step_gives_no_block_a_second_draw(
             moved = paths[1].exists() or list(tmp_path.glob(f"{at} new*.next"))
             made = type(made).load(paths[1] if moved else path)
         one_by_one(made, RECORDS[made.seen :], False)
+        made._settle()
         trace = list(made._released)
         assert trace[: len(newest)] == newest, (at, said)
         assert made.result or len(trace) == len(RECORDS) // made._plan.block, (at, said)
@@ -237,6 +239,7 @@ def test_a_state_is_saved_over_no_other_streams(begin: Callable[..., Any], kept:
     before = {path: path.read_bytes() for path in (other, file, letter)}
     made = begin(**({"state": own} if kept else {}))
     one_by_one(made, RECORDS[:20], False)
+    made._settle()
     trace = list(made._released)
     for path in before:
         with pytest.raises(InvalidInput, match="is there already, and is no state of this"):

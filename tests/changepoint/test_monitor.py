@@ -296,6 +296,7 @@ def test_what_the_alarm_looks_at_follows_from_what_was_released() -> None:
     level, walked = 0, []
     for part in np.split(coins(3, 400, 200), 60):
         watch.update_many(part)
+        watch._settle()
         votes = watch._plan.votes(list(watch._released), 0)
         level, walked = 0, []
         for vote in votes:

@@ -18,7 +18,7 @@ import pytest
 import privatest as pt
 from privatest import cli, report
 from privatest.cli import output
-from privatest.decision.run import Design, Outcome
+from privatest.decision.run import Designed, Outcome
 from privatest.facts import Described, Fact, Tabled
 from tests.report import pages
 
@@ -97,7 +97,7 @@ def deaf(one: Described) -> list[str]:
     texts = {"str": str(one), "_repr_html_": in_notebook(one)}
     found = [name for name, text in texts.items() if not all(part in text for part in (LABEL, TEXT, PLANTED.meaning))]
     plain = {"values": one.values()}
-    if not isinstance(one, Design | pt.results.SequentialPlan):  # whose documents are what it is read from, and no more
+    if not isinstance(one, Designed):  # whose documents are what it is read from, and no more
         plain["to_dict"] = one.to_dict()  # type: ignore[attr-defined]
     return found + [name for name, values in plain.items() if values.get(PLANTED.name) != PLANTED.value]
 
