@@ -10,12 +10,13 @@ computed, never written down:
              the way out, where it is one call, agrees with the answer without privacy
     wrong    everything else
 
-``python -m benchmarks.ordinary columns`` asks every question that reads a column of six wrong ones, and of a right one:
+``python -m benchmarks.ordinary columns`` asks every question that reads a column of nine columns, most of them wrong
+for it, through every kind of source (``--face csv`` for one of them):
 
     right    the answer agrees with the answer without privacy about what the column holds
     refused  a PrivatestError, and nothing is charged
-    said     the answer says that something is wrong: that no hypothesis fits, that most records make no sense, or what
-             was counted instead
+    said     the answer says that something is wrong: that no hypothesis fits, how many records do not count, or what
+             was counted instead; or it names the goodness-of-fit question that, if asked, says that it does not fit
     silent   everything else
 
 The exit code is the number of wrong, or silent, ones. ``--runs`` sets the number of seeded runs (default 20).
@@ -25,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -463,6 +465,7 @@ def weeks(records: Any) -> bool:
 
 NUMBERS, RATES = ("normal(0, 1)", "normal(1, 1)"), ("bernoulli(0.3)", "bernoulli(0.6)")
 LABELS = ("categorical(Yes=0.5, No=0.5)", "categorical(Yes=0.8, No=0.2)")
+ROWS = 442
 BEGUN = ("monitor", "sequential")
 """Questions that are paid for when they begin, before any record arrives."""
 
@@ -480,20 +483,55 @@ def wrong_columns() -> dict[str, pd.Series]:
         "mostly missing": pressure.where(kept),
         "constant": pd.Series(np.full(len(body), 0.5)),
         "dates": pd.Series(pd.date_range("2020-01-01", periods=len(body))),
+        "coded 1, 2": body["sex"].astype(int),
+        "sentinels": pressure.where(np.arange(len(body)) % 5 > 0, 9999.0),
+        "numbers as text": pressure.map("{:.4f}".format).astype(object),
         "numbers": pressure,
     }
+
+
+def faces(folder: Path) -> dict[str, Callable[[pd.DataFrame], Any]]:
+    """How a table is handed over, by the kind of source."""
+    import duckdb
+    import polars as pl
+
+    def csv(data: pd.DataFrame) -> str:
+        data.to_csv(folder / "data.csv", index=False)
+        return str(folder / "data.csv")
+
+    def parquet(data: pd.DataFrame) -> str:
+        data.to_parquet(folder / "data.parquet")
+        return str(folder / "data.parquet")
+
+    def relation(data: pd.DataFrame) -> Any:
+        (folder / "data.db").unlink(missing_ok=True)
+        with duckdb.connect(str(folder / "data.db")) as connection:
+            connection.execute(f"create table data as select * from '{parquet(data)}'")
+        return f"duckdb:///{folder / 'data.db'}::data"
+
+    return {
+        "pandas": lambda data: data,
+        "csv": csv,
+        "parquet": parquet,
+        "polars": pl.from_pandas,
+        "duckdb": relation,
+        "arrow": lambda data: pl.from_pandas(data).to_arrow(),
+    }
+
+
+def table_of(column: pd.Series) -> pd.DataFrame:
+    """The column ``x`` beside two arms and an outcome ``y`` that has nothing to do with it."""
+    place = np.arange(len(column))
+    return pd.DataFrame({"x": column, "arm": place % 2, "y": (7 * place % 10 < 3).astype(int)})
 
 
 def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Series, Any], bool]]]:
     """Every public call that reads a column ``x``, and whether its answer is right about what the column holds."""
     one: dict[str, Any] = {"column": "x", "epsilon": 1}
 
-    def arms(data: pd.DataFrame) -> pd.DataFrame:
-        return data.assign(arm=np.arange(len(data)) % 2, y=(7 * np.arange(len(data)) % 10 < 3).astype(int))
-
-    def stream(kind: Callable[..., Any], data: pd.DataFrame, **k: Any) -> Any:
+    def stream(kind: Callable[..., Any], data: Any, **k: Any) -> Any:
         begun = kind(*NUMBERS, epsilon=1, **k)
-        begun.update_many(data["x"])
+        begun.update_many(data, column="x")
         return begun
 
     def null(_: pd.Series, release: Any) -> bool:
@@ -502,11 +540,14 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
     def never(*_: Any) -> bool:
         return False
 
+    def numeric(column: pd.Series) -> bool:
+        return column.dtype.kind in "if"
+
     def mean(column: pd.Series, release: Any) -> bool:
-        return column.dtype == float and holds(column.mean())(release) and release.width < 2
+        return numeric(column) and holds(column.mean())(release) and release.width < 2
 
     def share(column: pd.Series, release: Any) -> bool:
-        return column.dtype == float and holds((column.dropna() >= 0).mean())(release) and release.width < 0.8
+        return numeric(column) and holds((column.dropna() >= 0).mean())(release) and release.width < 0.8
 
     def label(column: pd.Series, release: Any) -> bool:
         return holds((column == "Yes").mean())(release)
@@ -537,7 +578,7 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
         ),
         "decide, sets": (
             lambda d, **k: pt.decide(d, "normal(mean<=0, sd=1)", "normal(mean>=1, sd=1)", **one, **k),
-            null,
+            lambda c, r: null(c, r) or (r.decision == "alternative" and numeric(c) and c.mean() >= 1),
         ),
         "decide, odd_epsilon": (lambda d, **k: pt.decide(d, *NUMBERS, odd_epsilon=0.5, **one, **k), null),
         "estimate, odd_epsilon": (
@@ -546,11 +587,11 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
         ),
         "decision alone": (lambda d, **k: pt.decide(d, *NUMBERS, release="decision", **one, **k), null),
         "design().run": (
-            lambda d, **k: pt.design(*NUMBERS, epsilon=1, n=len(d)).run(d, column="x", **k),
+            lambda d, **k: pt.design(*NUMBERS, epsilon=1, n=ROWS).run(d, column="x", **k),
             null,
         ),
         "optimum().test.run": (
-            lambda d, **k: pt.optimum(*RATES, epsilon=1, n=len(d)).test.run(d, column="x", **k),
+            lambda d, **k: pt.optimum(*RATES, epsilon=1, n=ROWS).test.run(d, column="x", **k),
             never,
         ),
         "goodness_of_fit, normal": (
@@ -577,19 +618,19 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
             never,
         ),
         "compare_groups": (
-            lambda d, **k: pt.compare_groups(arms(d), group="arm", **one, **k),
+            lambda d, **k: pt.compare_groups(d, group="arm", **one, **k),
             never,
         ),
         "compare_groups, above=": (
-            lambda d, **k: pt.compare_groups(arms(d), group="arm", above=0, **one, **k),
+            lambda d, **k: pt.compare_groups(d, group="arm", above=0, **one, **k),
             apart(lambda c: pd.to_numeric(c, errors="coerce") >= 0),
         ),
         "compare_groups, success=": (
-            lambda d, **k: pt.compare_groups(arms(d), group="arm", success="Yes", **one, **k),
+            lambda d, **k: pt.compare_groups(d, group="arm", success="Yes", **one, **k),
             apart(lambda c: c == "Yes"),
         ),
         "compare_groups, group=x": (
-            lambda d, **k: pt.compare_groups(arms(d), group="x", column="y", epsilon=1, **k),
+            lambda d, **k: pt.compare_groups(d, group="x", column="y", epsilon=1, **k),
             lambda c, r: set(r.names) == set(c) and r.decision == "null",
         ),
         "detect_change": (lambda d, **k: pt.detect_change(d, *NUMBERS, **one, **k), still),
@@ -598,7 +639,7 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
             lambda c, r: not r.changed if c.nunique() > 9 else r.changed and r.index == 0,
         ),
         "detect_change, order=x": (
-            lambda d, **k: pt.detect_change(arms(d), *RATES, column="y", order="x", epsilon=1, **k),
+            lambda d, **k: pt.detect_change(d, *RATES, column="y", order="x", epsilon=1, **k),
             lambda c, r: c.is_unique and not r.changed,
         ),
         "changes=several": (
@@ -606,7 +647,7 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
             still,
         ),
         "unit=x": (
-            lambda d, **k: pt.estimate(arms(d), "bernoulli(?)", column="y", unit="x", epsilon=1, **k),
+            lambda d, **k: pt.estimate(d, "bernoulli(?)", column="y", unit="x", epsilon=1, **k),
             lambda _, r: holds(0.3)(r) and r.width < 0.8,
         ),
         "monitor": (
@@ -623,6 +664,8 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
 
 
 SAYS = (
+    "TOO FEW RECORDS",
+    "and do not count: pt.check tells what they are",
     "privatest.check counts them",
     "Nothing that was released tells",
     "Counted were",
@@ -638,10 +681,23 @@ def says(release: Any) -> bool:
     return doubts(release) or any(words in told for words in SAYS)
 
 
-def column_verdict(name: str, column: pd.Series, runs: int) -> str:
+def names_the_check(release: Any, data: Any) -> bool:
+    """Whether an answer names a goodness-of-fit question that, when asked, says that the model does not fit."""
+    named = re.search(r"goodness_of_fit of '([^']+)' tells", str(getattr(release, "sentence", "")))
+    if named is None:
+        return False
+    rng = np.random.default_rng(0)
+    return pt.goodness_of_fit(data, named[1], column="x", distance=0.2, epsilon=1, rng=rng).decision == "alternative"
+
+
+def column_verdict(
+    name: str, column: pd.Series, runs: int, hand_over: Callable[[pd.DataFrame], Any] = lambda data: data
+) -> str:
     """What becomes of one question about one column."""
     ask, agrees = column_questions()[name]
-    data = pd.DataFrame({"x": column})
+    data = hand_over(table_of(column))
+    if isinstance(data, str) and data.endswith(".csv"):
+        column = pd.read_csv(data)["x"]  # numbers that were texts are numbers in such a file
     unit = "x" if name == "unit=x" else None
     with tempfile.TemporaryDirectory() as folder, pt.Ledger(Path(folder) / "ledger.db") as ledger:
         ledger.grant("people", epsilon=100, unit=unit)
@@ -653,20 +709,25 @@ def column_verdict(name: str, column: pd.Series, runs: int) -> str:
     right = [agrees(column, answer) for answer in answers]
     if sum(right) >= SHARE * runs:
         return "right"
-    return "said" if all(one or says(answer) for one, answer in zip(right, answers, strict=True)) else "silent"
+    said = (one or says(answer) or names_the_check(answer, data) for one, answer in zip(right, answers, strict=True))
+    return "said" if all(said) else "silent"
 
 
-def columns(runs: int, only: str) -> int:
-    """Print the table of wrong columns; the number of answers that are silently wrong."""
+def columns(runs: int, only: str, face: str) -> int:
+    """Print a table of wrong columns for each kind of source; the number of answers that are silently wrong."""
     found = wrong_columns()
-    print(f"{'':26}" + "".join(f"{name:16}" for name in found))
     silent = 0
-    for name in column_questions():
-        if only not in name:
-            continue
-        row = [column_verdict(name, column, runs) for column in found.values()]
-        silent += row.count("silent")
-        print(f"{name:26}" + "".join(f"{one:16}" for one in row), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for source, hand_over in faces(Path(folder)).items():
+            if face not in source:
+                continue
+            print(f"{source:26}" + "".join(f"{name:16}" for name in found))
+            for name in column_questions():
+                if only not in name:
+                    continue
+                row = [column_verdict(name, column, runs, hand_over) for column in found.values()]
+                silent += row.count("silent")
+                print(f"{name:26}" + "".join(f"{one:16}" for one in row), flush=True)
     print(f"silent {silent}")
     return silent
 
@@ -676,10 +737,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", nargs="?", choices=("problems", "columns"), default="problems")
     parser.add_argument("--runs", type=int, default=20, help="seeded runs of each problem")
-    parser.add_argument("--only", default="", help="problems whose names contain this")
+    parser.add_argument("--only", default="", help="problems, or questions, whose names contain this")
+    parser.add_argument("--face", default="", help="kinds of source whose names contain this")
     given = parser.parse_args()
     if given.table == "columns":
-        return columns(min(given.runs, 5), given.only)
+        return columns(min(given.runs, 5), given.only, given.face)
     counted: dict[str, int] = {"well": 0, "awkward": 0, "refused": 0, "wrong": 0}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -67,7 +67,7 @@ FACES = {"__init__.py", "data.py", "notions.py", "results.py"}
 NO_NOUNS = {"utils", "util", "common", "helpers", "misc"}
 
 RANDOMNESS = Path("privacy/randomness.py")
-TOKENS = Path("studio/guard.py")
+TOKENS = Path("studio/access.py")
 """The one place where a secret is drawn that is no noise: the key of the studio."""
 RANDOM_MODULES = {"secrets", "random", "uuid"}
 RANDOM_CALLS_OF_OS = {"os.urandom", "os.getrandom"}

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from privatest.estimates import compare_groups as compare_groups
     from privatest.estimates import design_estimate as design_estimate
     from privatest.estimates import design_groups as design_groups
+    from privatest.estimates import design_table as design_table
+    from privatest.estimates import tabulate as tabulate
     from privatest.estimates.estimate import estimate as estimate
     from privatest.fit import design_fit as design_fit
     from privatest.fit import goodness_of_fit as goodness_of_fit
@@ -68,7 +70,7 @@ _HOMES = homes(
         "bounds": "lower_bound optimum",
         "changepoint": "block_test design_change detect_change",
         "decision.design": "decide design",
-        "estimates": "compare_groups design_estimate design_groups",
+        "estimates": "compare_groups design_estimate design_groups design_table tabulate",
         "estimates.estimate": "estimate",
         "fit": "design_fit goodness_of_fit",
         "hypotheses": "any_of contaminated density mixture near",

@@ -305,7 +305,8 @@ def _kinds_below(kind: Any) -> dict[str, Any]:
 
 
 _READERS: dict[Any, Callable[[Any], Any]] = {
-    float: lambda value: math.inf if value == "inf" else number_from_json(value),
+    float: lambda value: float(value) if value in ("inf", "-inf") else number_from_json(value),
+    Hashable: label_from_json,
     Fraction: fraction_from_json,
     Integers: integers_from_json,
     Floats: numbers_from_json,

@@ -85,7 +85,7 @@ class LineFile:
         if seen > 0 and not (same or new_file):
             what = "is another file than the one that was read before" if known else "may be another file than was read"
             raise self._refusal(what, seen, remedy)
-        first, number, change = place["first"] if same else seen, seen, None
+        first, number = place["first"] if same else seen, seen
         skip = seen - first
         while True:
             here = None if self._identity is None else {"file": self._identity, "first": first}
@@ -102,18 +102,14 @@ class LineFile:
                     first, skip, new_file = seen, 0, False
                     continue
                 raise self._refusal(f"was cut short: {missing} lines of it are gone", number, remedy)
-            if change is not None or not follow:
+            if not follow:
                 if self._rest and not skip:
-                    number += 1
                     yield ReadLines([_without_mark(self._rest, self._first)], here)
-                if change is not None:
-                    raise self._refusal(f"was {change}", number, remedy)
                 return
             if wait(PAUSE):
                 return
-            change = self._change()
-            if change == "replaced" and wait(PAUSE):  # somebody may still write to the old file
-                return
+            if change := self._change():
+                raise self._refusal(f"was {change}", number, remedy)
 
     def close(self) -> None:
         """Close the file."""

@@ -109,28 +109,31 @@ def first_true(holds: Callable[[int], bool], low: int, high: int | None = None, 
     return high
 
 
-def first_true_near(holds: Callable[[int], bool], guess: int, *, most: int, within: float = 0.0) -> int:
+def first_true_near(
+    holds: Callable[[int], bool], guess: int, *, most: int, step: float = 0.005, within: float = 0.0
+) -> int:
     """Return an integer near ``guess``, at least 1, at which ``holds`` is true and just below which it is false.
 
-    The search goes up or down from the guess, in steps of half a per cent of it that become longer, and then between
-    the last two integers that were tried. If ``holds`` is false up to ``most``, the result is one more than that.
+    The search goes up or down from the guess, in steps that become longer, and then between the last two integers that
+    were tried. If ``holds`` is false up to ``most``, the result is one more than that.
 
     Args:
         holds: the condition, which is true from some integer on, at least roughly.
         guess: where the search begins.
         most: the last integer that is tried.
+        step: the first step, relative to the guess.
         within: how much larger the result may be than the smallest such integer, relative to it.
 
     >>> first_true_near(lambda n: n * n >= 200, 12, most=100), first_true_near(lambda n: False, 12, most=100)
     (15, 101)
     """
-    step = max(guess // 200, 1)
+    unit = max(math.floor(step * guess), 1)
     if holds(guess):
-        steps = first_true(lambda k: k * step >= guess or not holds(guess - k * step), 1)
-        low, high = max(guess - steps * step, 0), guess - (steps - 1) * step
+        steps = first_true(lambda k: k * unit >= guess or not holds(guess - k * unit), 1)
+        low, high = max(guess - steps * unit, 0), guess - (steps - 1) * unit
     else:
-        steps = first_true(lambda k: guess + k * step >= most or holds(guess + k * step), 1)
-        low, high = guess + (steps - 1) * step, min(guess + steps * step, most)
+        steps = first_true(lambda k: guess + k * unit >= most or holds(guess + k * unit), 1)
+        low, high = guess + (steps - 1) * unit, min(guess + steps * unit, most)
         if high == most and not holds(high):
             return most + 1
     unit = max(math.floor(within * high), 1)

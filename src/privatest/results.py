@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from privatest.estimates import EstimateRelease as EstimateRelease
     from privatest.estimates import GroupsDesign as GroupsDesign
     from privatest.estimates import GroupsRelease as GroupsRelease
+    from privatest.estimates import Table as Table
+    from privatest.estimates import TableAnswer as TableAnswer
+    from privatest.estimates import TableDesign as TableDesign
+    from privatest.estimates import TableEstimate as TableEstimate
+    from privatest.estimates import TableFit as TableFit
     from privatest.estimates import compare_noised as compare_noised
     from privatest.fit import FitRelease as FitRelease
     from privatest.fit import FitTest as FitTest
@@ -48,7 +53,10 @@ _HOMES = homes(
         "bounds": "HistogramTest Optimum",
         "changepoint": "ChangePlan ChangePoint",
         "decision": "PrivateTest Release",
-        "estimates": "EstimateDesign EstimateRelease GroupsDesign GroupsRelease compare_noised",
+        "estimates": (
+            "EstimateDesign EstimateRelease GroupsDesign GroupsRelease Table TableAnswer TableDesign TableEstimate "
+            "TableFit compare_noised"
+        ),
         "fit": "FitRelease FitTest",
         "power": "Comparison NotionComparison Plan PowerCurve",
         "privacy.adaptive": "AdaptiveLevel",

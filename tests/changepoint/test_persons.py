@@ -13,6 +13,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -447,3 +448,27 @@ class TestAddresses:
         whole = engines.open_for(NEED[4], table, column="x", unit="who", order="moment").series(SCORE)
         cut = engines.open_for(NEED[k], table, column="x", unit="who", order="moment").series(SCORE)
         assert not np.array_equal(whole, cut)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_rows_that_count_do_not_depend_on_how_a_stream_is_cut(most: int) -> None:
+    rng = np.random.default_rng(most)
+    owner = rng.integers(-1, 4, 40)
+    names: list[Any] = list("abcd")
+    whole = Turns(most).counting(names, owner, np.arange(40), np.zeros(40, dtype=np.int64))
+    for cut in range(1, 40):
+        turns, found = Turns(most), []
+        for part in (slice(0, cut), slice(cut, 40)):
+            places = np.arange(40)[part]
+            counts = turns.counting(names, owner[part], places, np.zeros(len(places), dtype=np.int64))
+            turns.take(names, owner[part][counts])
+            found += counts.tolist()
+        assert found == whole.tolist()
+
+
+@pytest.mark.parametrize(
+    "unit", [None, np.nan, pd.NA, pd.NaT, Decimal("NaN"), np.float32("nan"), np.datetime64("NaT")], ids=repr
+)
+def test_a_missing_unit_is_nobody(unit: Any) -> None:
+    """Or all rows of nobody would be one person's, and those of several NaN several persons'."""
+    assert Turns(1).admit(unit) is None

@@ -318,8 +318,9 @@ def test_intervals_of_noisy_counts_hold_as_often_as_they_say_and_hardly_more_oft
         away = (high - low) / 2
         assert low + away == pytest.approx(float(about))
         assert 1 - 2 * noise.sf(away) >= confidence > 1 - 2 * noise.sf(away - 1)
-    odd = pt.design("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=900).run(
-        [0.0, 1.0, None] * 300, odd_epsilon=epsilon, rng=np.random.default_rng(1)
-    )
-    away, noise = odd.odd_margin * 900, Tulap(Fraction(str(epsilon)), 1)
-    assert 1 - 2 * noise.sf(away + 1e-9) >= 0.95 > 1 - 2 * noise.sf(away - 1)
+    for rows in (1, 3):
+        test = pt.design("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=900, max_rows_per_unit=rows)
+        data = pd.DataFrame({"x": [0.0, 1.0, None] * 300, "who": range(900)})
+        odd = test.run(data, column="x", unit="who", odd_epsilon=epsilon, rng=np.random.default_rng(1))
+        away, noise = odd.odd_margin * 900, Tulap(Fraction(str(epsilon)), rows)
+        assert 1 - 2 * noise.sf(away + 1e-9) >= 0.95 > 1 - 2 * noise.sf(away - 1)

@@ -29,6 +29,7 @@ ENDS = range(BLOCK, len(RECORDS), BLOCK)
 # The place of each record, and whether the third and the fourth, or the sixth and the seventh in order, share theirs.
 ORDERS: dict[str, tuple[list[Any], bool]] = {
     "numbers": ([5, 1, 3, 2, 8, 4, 7, 6, 9], False),
+    "equal numbers at the start": ([1, 1, 3, 4, 5, 6, 7, 8, 9], False),
     "equal numbers at the first end": ([1, 2, 3, 3, 5, 6, 7, 8, 9], True),
     "equal numbers at the last end": ([8, 2, 3, 4, 5, 6, 6, 1, 9], True),
     "equal numbers inside": ([1, 2, 2, 4, 5, 5, 7, 7, 7], False),

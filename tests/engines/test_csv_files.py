@@ -151,7 +151,7 @@ def test_labels_are_texts_first_and_numbers_otherwise(tmp_path: Path) -> None:
         ({"a": 0.2, "b": 0.8}, ["a", *[None] * 7]),
         ({"a": 0.2, "1": 0.8}, ["a", "1", None, "1", None, None, None, None]),
         ({"a": 0.2, 1: 0.8}, ["a", 1, 1, 1, None, None, None, 1]),
-        ({"": 0.2, "1": 0.3, 1: 0.5}, [None, "1", 1, "1", None, None, None, 1]),
+        ({"": 0.2, "1": 0.3, 1: 0.5}, [None, "1", 1, "1", None, "", None, 1]),
         ([0.2, 0.8], [None, 1, 1, 1, None, None, None, 1]),
         ({True: 0.2, False: 0.8}, [None, True, True, True, None, None, None, True]),
     ]
@@ -196,7 +196,7 @@ def by_letters(data: bytes, width: int) -> list[list[bytes | None]]:
             place += 1
         place += 2 if text[place : place + 2] == "\r\n" else 1
         if len(row) == width:
-            rows.append([one or None for one in row])
+            rows.append(row)
         elif row != [None]:  # an empty line is no row
             rows.append([None] * width)
     return rows

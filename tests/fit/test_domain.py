@@ -52,7 +52,8 @@ def test_edges_put_every_number_somewhere_and_odd_ones_apart() -> None:
     again = Cells.from_dict(json.loads(json.dumps(cells.to_dict())))
     assert again == cells
     assert Cells.from_dict(EdgeCells((1.0,)).to_dict()) == EdgeCells((1.0,))
-    for broken in ({"kind": "edges"}, {"kind": "edges", "edges": [2.0, 1.0], "support": [None, None]}, {"kind": "x"}):
+    backwards = {"kind": "edges", "edges": [2.0, 1.0], "low": "-inf", "high": "inf"}
+    for broken in ({"kind": "edges"}, backwards, {"kind": "x"}):
         with pytest.raises(InvalidDocument):
             Cells.from_dict(broken)
 

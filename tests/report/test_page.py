@@ -106,7 +106,7 @@ def test_a_page_says_what_it_must(kind: str, rendered: dict[str, tuple[dict[str,
         f"e^{epsilon:g} = {factor:.4g}",
         f"{100 * factor / (1 + factor):.3g}% afterwards",
         "replacing one record by anything else",
-        "number of records n is taken to be public",
+        "number of records n is assumed to be public",
         "what is not protected",
         f"privatest {pt.__version__}",
         "import privatest as pt",
@@ -183,7 +183,7 @@ def test_only_designs_and_releases_get_in() -> None:
         with pytest.raises(InvalidInput) as refusal:
             report.render(**given)
         assert "123456" not in str(refusal.value)
-    with pytest.raises(InvalidInput, match=r"kind='plan' is no report of a Release\. Say kind='test'"):
+    with pytest.raises(InvalidInput, match=r"kind='plan' does not fit a Release\. Use kind='test'"):
         report.render(question=asked, design=test, result=test.run([0] * 5), kind="plan")
 
 
@@ -207,7 +207,7 @@ def test_a_report_of_sets_names_the_worst_members_and_what_the_data_fit() -> Non
     assert "near(normal(mean=0, sd in [0.9, 1.1]), 0.01)" in again
     said = [image.attributes["alt"] for image in page.of("img")]
     assert len(said) == 2
-    assert "the members that are hardest to tell apart" in said[1]
+    assert "the members of the sets that are hardest to tell apart" in said[1]
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,7 @@ def test_a_run_ends_at_its_limits_and_the_page_answers_meanwhile(tmp_path: Any, 
     assert [answer.status_code for answer in answers] == [422] * 2
     assert all(set(answer.json()) == {"error"} for answer in answers)
     assert all("1.5 seconds" in answer.json()["error"] for answer in answers)
-    assert all("at no new charge" in answer.json()["error"] for answer in answers)
+    assert all("free of charge" in answer.json()["error"] for answer in answers)
     assert studio.ledger.spent("claims") == 0
 
 
@@ -315,9 +315,9 @@ def test_files_inside_are_found_and_listed(studio: Any) -> None:
 
 
 def test_without_a_folder_no_path_is_taken(tmp_path: Path) -> None:
-    with pytest.raises(errors.InvalidInput, match="No folder was given"):
+    with pytest.raises(errors.InvalidInput, match="started without a folder"):
         Folder(None).find("x.csv")
-    with pytest.raises(errors.InvalidInput, match="no folder"):
+    with pytest.raises(errors.InvalidInput, match="is not a folder"):
         Folder(tmp_path / "missing")
 
 
@@ -423,7 +423,7 @@ def test_the_demonstration_pays_for_made_up_files_alone(tmp_path: Path, monkeypa
         assert (about["ledger"], about["demo"]) == (False, None)
         asked = {**ASK, "epsilon": 0.5, "dataset": "demo", "request": "r"}
         real = {**asked, "source": {"path": "tosses.csv"}, "column": "toss"}
-        assert "No ledger was given" in client.post("/api/run/test", json=real).json()["error"]
+        assert "started without a ledger" in client.post("/api/run/test", json=real).json()["error"]
         assert client.post("/api/demo").json()["dataset"] == "demo"
         assert client.post("/api/demo").status_code == 200  # and again: nothing new
         about = client.get("/api/about").json()

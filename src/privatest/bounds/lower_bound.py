@@ -523,8 +523,6 @@ def missed_bound(
     """
     atoms = atoms_of(pair)
     rates = _two_rates(atoms)
-    if rates is not None and isinstance(notion, Pure):
-        return TwoPoint(n, *rates, notion.epsilon).missed(alpha), None
     if rates is not None:
         return max(Chains(_countable(n), *rates, notion).beta_bounds(alpha)[0], 0.0), None
     if n > PLENTY * _guess(atoms, notion, 1 - 1e-12):

@@ -41,7 +41,7 @@ import numpy as np
 
 from privatest import numbers
 from privatest.bounds.lower_bound import records_bound
-from privatest.bounds.two_point import Chains, TwoPoint
+from privatest.bounds.two_point import Chains
 from privatest.charge import Draw
 from privatest.decision import Release
 from privatest.decision.problem import Goal
@@ -533,9 +533,6 @@ def _two_points(problem: Chains, level: float | None) -> tuple[float, float]:
     if level is not None:
         beta, at = problem.beta_at(level)
         return 1 - beta, at
-    if isinstance(problem.notion, Pure):  # quick for any number of records
-        value, threshold = TwoPoint(problem.n, problem.x, problem.y, problem.notion.epsilon).best()
-        return value, float(threshold)
     return problem.best()
 
 

@@ -68,20 +68,6 @@ class TwoPoint:
         # N + G > j under Q is -N + G <= -j - 1, G being symmetric.
         return under_p.noisy_cdf(j), under_q.mirrored.noisy_cdf(-j - 1)
 
-    def missed(self, alpha: float) -> float:
-        """The least type II error of a test whose type I error is at most alpha, in (0, 1).
-
-        Between two whole thresholds both errors are linear; below all counts the type I error falls by e^-eps a step.
-        """
-        j, alphas = self.thresholds, self.rates[0]
-        place = int(np.searchsorted(alphas, alpha, side="right"))
-        if place == len(j):  # at no threshold is the type I error larger
-            return 0.0
-        last = int(j[place])
-        first = int(j[place - 1]) if place else last - math.ceil(math.log(alphas[0] / alpha) / self.epsilon) - 1
-        errors, others = self._rates(np.arange(first, last + 1))
-        return float(np.interp(alpha, np.maximum.accumulate(errors), others))
-
     @cached_property
     def _counts(self) -> tuple[_Counts, _Counts]:
         first, second = (_Counts.from_window(lo, law, self.epsilon) for lo, law in self._windows)

@@ -136,7 +136,7 @@ class PrivateTest(Budgeted[Release]):
             raise InvalidInput("upper and the score's upper_laws go together: a two-sided test has both.")
         if not isinstance(self.notion, Notion):
             object.__setattr__(self, "notion", Pure(self.notion))
-        if self.private and not self.noise.meets(self.notion, self.sensitivity):
+        if self.private and not self.hidden:
             apart, met = self.sensitivity, self.noise.guarantee(self.sensitivity)
             allows = f"meets {met}" if met else "meets no notion"
             if isinstance(self.notion, Pure):
@@ -160,6 +160,11 @@ class PrivateTest(Budgeted[Release]):
     def private(self) -> bool:
         """Whether a run meets a notion of privacy: its epsilon is not infinite."""
         return self.price is not None
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the noise hides the rows of one person under the notion."""
+        return self.noise.meets(self.notion, self.sensitivity)
 
     @property
     def sensitivity(self) -> int:

@@ -687,6 +687,19 @@ class Release(Outcome):
         found: float | None = None if self.design is None else self.design.evalue(self.statistic, self.pvalue)
         return found
 
+    def confidence_interval(
+        self, confidence_level: float = 0.95, *, between: tuple[float, float] | None = None
+    ) -> Interval:
+        """Return the interval of :meth:`PrivateTest.interval`, with its ends ``.low`` and ``.high``; it costs nothing.
+
+        Args:
+            confidence_level: the smallest probability with which the interval holds the true value.
+            between: two values between which the parameter lies; None: far beyond P and Q.
+        """
+        if self.design is None:
+            raise InvalidInput("This release was read from a document: use test.interval(release) with its test.")
+        return Interval(*self.design.interval(self, between=between, confidence=confidence_level))
+
     @property
     def sentence(self) -> str:
         """The decision, and how it would look were P true."""

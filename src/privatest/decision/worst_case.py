@@ -95,7 +95,7 @@ def worst_laws(
         law = laws.setdefault((), of_member(leaf.of)) if () not in laws else laws[()]
         value = error(law)
         return [Worst(law, value, leaf.of.describe(), value)]
-    whole, pieces, counter = leaf.of, cdf_points(score), itertools.count()
+    whole, pieces, counter = leaf.of, cdf_points(score, leaf.of), itertools.count()
     rules = [parameter.rule[1] for parameter in whole.family.parameters]
     looked_at: dict[tuple[float, ...], float] = {}
 
@@ -134,7 +134,7 @@ def bounding_law(score: Score, leaf: Leaf, side: Side) -> Floats:
     """One law on :func:`every_score` that no member of a leaf is lower (higher) than."""
     if isinstance(leaf.of, Distribution):
         return leaf.worst(member_law(score, leaf.of), side)
-    return leaf.worst(envelope(cdf_points(score), every_score(score), leaf.of, side), side)
+    return leaf.worst(envelope(cdf_points(score, leaf.of), every_score(score), leaf.of, side), side)
 
 
 def worst_member(score: Score, leaves: Sequence[Leaf], side: Side) -> tuple[Floats, str] | None:

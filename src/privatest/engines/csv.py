@@ -1,7 +1,8 @@
 """CSV: what one field is read as, and the rows of a text of fields, of a file or of standard input.
 
 Fields are bytes without a type. The score says whether they are numbers or texts, so that no record decides how another
-one is read. One rule reads numbers (:func:`field_number`). An empty field is a missing record, quoted or not.
+one is read. One rule reads numbers (:func:`field_number`). An empty field is a
+missing record; in quotes it is an empty text, except in a table on standard input.
 
 After the first line, which names the columns, any bytes are rows. They never make the reading fail, because a failure
 would tell of a record. A row with too few or too many fields is one missing record in its place. A row that is longer
@@ -166,6 +167,7 @@ def csv_columns(text: Utf8, delimiter: str, places: Sequence[int], width: int) -
                 column_types=dict.fromkeys(names, pa.binary()),
                 null_values=[""],
                 strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
             ),
         )
         for batch in reader:
@@ -272,4 +274,4 @@ def _line_bytes(line: bytes | str) -> bytes:
 def _line_field(line: bytes | str) -> bytes | None:
     raw = _line_bytes(line).removesuffix(b"\n").removesuffix(b"\r")
     quoted = _QUOTED.fullmatch(raw)
-    return (raw if quoted is None else quoted[1].replace(b'""', b'"') + quoted[2]) or None
+    return raw or None if quoted is None else quoted[1].replace(b'""', b'"') + quoted[2]

@@ -43,6 +43,7 @@ from privatest.engines.records import (
     check_positions,
     each_guarded,
     guarded,
+    index_score,
     no_order_error,
     unsupported_type,
 )
@@ -507,7 +508,7 @@ class SqlRecords(SourceRecords):
             return sum_of_persons(self._by_size(score, counted=large), self.most or 1)
         if large or not (self.most or sql.few_steps(score)):
             return self._counted_sum(score)
-        rows = self._valued(self._score(score), score.odd_score)
+        rows = self._scored(score)
         found = self._run(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
         return int(found["n"][0].as_py()), int(found["total"][0].as_py() or 0)
 
@@ -519,7 +520,7 @@ class SqlRecords(SourceRecords):
             counted: whether scores are too large to be summed by the database. Then it counts the rows with
                 each score.
         """
-        rows = self._valued(self._score(score), score.odd_score)
+        rows = self._scored(score)
         if counted:
             rows = rows.mutate(m=rows.count().over(self.language.ibis.window(group_by=rows.u)))
             groups = rows.group_by(["m", "v"]).aggregate(n=lambda t: t.count())
@@ -537,16 +538,15 @@ class SqlRecords(SourceRecords):
 
     def _counted_sum(self, score: Score) -> tuple[int, int]:
         """Return count and sum, computed from counts of each value, which is exact however large scores are."""
-        by_cell = self.most is None
-        value = self._cell(score.cells) if by_cell else self._score(score)
-        rows = self._valued(value, score.cells.count if by_cell else score.odd_score)
-        values, counts = self._counts(rows)
-        table = score.table.tolist()
-        scores = (table[value] if by_cell else value for value in values)
-        return sum(counts), sum(one * count for one, count in zip(scores, counts, strict=True))
+        if self.most is None:  # a cell is found quicker than its score
+            values, counts = self._counts(self._scored(index_score(score.cells)))
+            values = score.table[values].tolist()
+        else:
+            values, counts = self._counts(self._scored(score))
+        return sum(counts), sum(one * count for one, count in zip(values, counts, strict=True))
 
     def _cells(self, cells: Cells) -> tuple[list[int], Surplus | None]:
-        rows = self._valued(self._cell(cells), cells.count)
+        rows = self._scored(index_score(cells))
         if not self._joins:
             counts = [0] * (cells.count + 1)
             for value, count in zip(*self._counts(rows), strict=True):
@@ -570,7 +570,7 @@ class SqlRecords(SourceRecords):
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
         self._in_places(score)
-        rows = self._valued(self._score(score), score.odd_score)
+        rows = self._scored(score)
         if len(ends):
             rows = self._with_ties(rows, self._in_order(rows), ends)
         ties = {"tie": rows.tie} if len(ends) else {}
@@ -626,7 +626,7 @@ class SqlRecords(SourceRecords):
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         self._in_places(score)
         score.check_total(block)
-        rows = self._valued(self._score(score), score.odd_score)
+        rows = self._scored(score)
         # The number of rows is known only afterwards, so the last end may not lie between two whole blocks.
         rows = self._with_ties(rows, self._in_order(rows), block_ends(MOST_ROWS, block, start))
         rows = rows.filter(rows.place >= start)
@@ -646,16 +646,11 @@ class SqlRecords(SourceRecords):
         return [rows.o.asc(nulls_first=False), rows.v.asc()]
 
     def _score(self, score: Score) -> Any:
+        """Return the score of each row as a column."""
         if self.rows.r.type().is_string():
             return sql.score_of_text(score, self.rows.r, self.language)
         x = self.language.double(self.rows.r)
         return self.language.unless_odd(x, score.odd_score, sql.score_of_number(score, x, self.language))
-
-    def _cell(self, cells: Cells) -> Any:
-        if self.rows.r.type().is_string():
-            return sql.cell_of_text(cells, self.rows.r, self.language)
-        x = self.language.double(self.rows.r)
-        return self.language.unless_odd(x, cells.count, sql.cell_of_number(cells, x, self.language))
 
     @property
     def _joins(self) -> bool:
@@ -667,9 +662,9 @@ class SqlRecords(SourceRecords):
         self._fits(score)
         check_positions(self.promise)
 
-    def _valued(self, value: Any, odd: int) -> Any:
-        """Return the rows with their value v. Joined rows need a unit; placed rows that do not count have ``odd``."""
-        names = {"v": value} | {name: self.rows[name] for name in ("u", "o") if name in self.rows.columns}
+    def _scored(self, score: Score) -> Any:
+        """Return the rows with their scores v. Joined rows need a unit; placed rows that do not count are odd."""
+        names = {"v": self._score(score)} | {name: self.rows[name] for name in ("u", "o") if name in self.rows.columns}
         rows = self.rows.select(**names)
         if self._joins:
             return rows.filter(rows.u.notnull())
@@ -679,7 +674,7 @@ class SqlRecords(SourceRecords):
         turn = ibis.row_number().over(ibis.window(group_by=rows.u, order_by=self._in_order(rows)))
         rows = rows.mutate(turn=turn)
         counts = rows.u.notnull() & (rows.turn < self.most)
-        return rows.mutate(v=self.language.case([(counts, rows.v)], odd)).drop("turn")
+        return rows.mutate(v=self.language.case([(counts, rows.v)], score.odd_score)).drop("turn")
 
     def _counts(self, rows: Any) -> tuple[list[int], list[int]]:
         found = self._run(rows.group_by("v").aggregate(n=rows.count()))

@@ -35,6 +35,7 @@ from privatest.engines.records import (
     block_ends,
     check_positions,
     guarded,
+    index_score,
     unsupported_type,
 )
 from privatest.engines.units import sum_of_persons
@@ -294,13 +295,12 @@ class SparkRecords(SourceRecords):
     def _sum(self, score: Score) -> tuple[int, int | Fraction]:
         F = self.language.functions
         large = max(abs(score.low), abs(score.high)) >= SUMMABLE
-        value = self._score(score)
         if self.most is not None:
-            return sum_of_persons(self._by_size(self._owned(value), counted=large), self.most)
+            return sum_of_persons(self._by_size(self._scored(score), counted=large), self.most)
         if large:
-            counts = self._counts(self._valued(value))
+            counts = self._counts(self._scored(score))
             return sum(counts.values()), sum(value * count for value, count in counts.items())
-        ((count, total),) = self._run(self.rows.agg(F.count(F.lit(1)), F.sum(value)))
+        ((count, total),) = self._run(self.rows.agg(F.count(F.lit(1)), F.sum(self._score(score))))
         return int(count), int(total or 0)
 
     def _by_size(self, rows: Any, *, counted: bool) -> list[tuple[int, int, int]]:
@@ -322,9 +322,9 @@ class SparkRecords(SourceRecords):
     def _cells(self, cells: Cells) -> tuple[list[int], Surplus | None]:
         F = self.language.functions
         if self.most is None:
-            counts = self._counts(self._valued(self._cell(cells)))
+            counts = self._counts(self._scored(index_score(cells)))
             return [counts.get(cell, 0) for cell in range(cells.count + 1)], None
-        rows = self._owned(self._cell(cells))
+        rows = self._scored(index_score(cells))
         pairs = rows.groupBy("u", "v").agg(F.count(F.lit(1)).alias("n"))
         unit, most = self.window.partitionBy("u"), self.language.whole(self.most)
         pairs = pairs.select("u", "v", "n", (F.sum("n").over(unit) > most).alias("many"))
@@ -432,25 +432,18 @@ class SparkRecords(SourceRecords):
         self._fits(score)
         check_positions(self.promise)
         F = self.language.functions
-        return self._valued(self._score(score)).sort(F.col("o").asc_nulls_last(), F.col("v").asc())
+        return self._scored(score).sort(F.col("o").asc_nulls_last(), F.col("v").asc())
 
     def _score(self, score: Score) -> Any:
         """Return the score of each row as a column."""
         made = sql.score_of_text if is_text(self.kind) else sql.score_of_number
         return made(score, self.language.functions.col("r"), self.language)
 
-    def _cell(self, cells: Cells) -> Any:
-        made = sql.cell_of_text if is_text(self.kind) else sql.cell_of_number
-        return made(cells, self.language.functions.col("r"), self.language)
-
-    def _valued(self, value: Any) -> Any:
-        """Return the rows with their value v."""
+    def _scored(self, score: Score) -> Any:
+        """Return the rows with their scores v. With a unit only rows that have one."""
         others = [*(["u"] if self.most is not None else []), *(["o"] if self.order is not None else [])]
-        return self.rows.select(*others, value.alias("v"))
-
-    def _owned(self, value: Any) -> Any:
-        """Return the rows that have a unit, with their value v."""
-        return self._valued(value).where(self.language.functions.col("u").isNotNull())
+        rows = self.rows.select(*others, self._score(score).alias("v"))
+        return rows if self.most is None else rows.where(self.language.functions.col("u").isNotNull())
 
     def _counts(self, rows: Any) -> dict[int, int]:
         F = self.language.functions

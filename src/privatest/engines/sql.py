@@ -62,21 +62,10 @@ def score_of_number(score: Score, x: Any, language: Language) -> Any:
     return _of_number(score.cells, score.table, score.line, x, language)
 
 
-def cell_of_number(cells: Cells, x: Any, language: Language) -> Any:
-    """Return the cell of a double x; ``cells.count`` if x is odd."""
-    return _of_number(cells, np.arange(cells.count + 1), (1, 0), x, language)
-
-
 def score_of_text(score: Score, x: Any, language: Language) -> Any:
     """Return the score of a text x among labels."""
     assert isinstance(score.cells, LabelCells)
     return _of_text(score.cells, score.table, x, language)
-
-
-def cell_of_text(cells: Cells, x: Any, language: Language) -> Any:
-    """Return the cell of a text x among labels."""
-    assert isinstance(cells, LabelCells)
-    return _of_text(cells, np.arange(cells.count + 1), x, language)
 
 
 class ClippedLine(NamedTuple):
@@ -220,7 +209,7 @@ def _dyadic(cells: DyadicCells, table: Integers, line: tuple[int, int] | None, x
         steps = _steps(starts, cells.high, table, x, language)
         return language.case(before, steps) if before else steps
     index = _dyadic(cells, np.arange(cells.size + 1), (1, 0), x, language)
-    return language.pick(table.tolist(), index)
+    return _lookup(table, index, language)
 
 
 def _edge(cells: DyadicCells, cell: int) -> float:

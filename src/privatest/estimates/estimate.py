@@ -171,10 +171,13 @@ class EstimateRelease(Outcome, WithInterval):
         beyond = [Fact("beyond", self.beyond, BEYOND[self.beyond])] if self.beyond else []
         present, few = self._answered.facts(self.missing, self.present, self.present_interval, self.confidence)
         holds = f"holds the true value with probability {self.confidence:g} at least, {condition(self.family)}"
+        meaning = f"of {self._parameter_words}, median-unbiased"
+        if self._answered.none:
+            meaning = "no estimate: there may be no record to answer for"
         return [
             *few,
             *beyond,
-            Fact("estimate", self.estimate, f"of {self._parameter_words}, median-unbiased"),
+            Fact("estimate", self.estimate, meaning),
             Fact("interval", self.interval, "no interval: the nearest end of the range" if self.beyond else holds),
             Fact("fits", self.fits, "whether any value of the range fits the noisy total; the shape is not checked"),
             Fact("statistic", self.statistic, "the noisy total this was computed from"),

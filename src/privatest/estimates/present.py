@@ -180,13 +180,14 @@ class AnsweredRecords:
         return f"{most} of the records may be {kind}: look at the column (pt.check).{way}"
 
     def qualified(self, answer: str) -> str:
-        """The answer with the warning before it; only the warning if there may be no record to answer for."""
+        """The answer after what does not count; only the warning if there may be no record to answer for."""
         if self.none:
             return f"{self.warning} Nothing is known of the records that are {self.records}: report no number."
         left = sum(n - one for one, n in zip(self.present, self.n, strict=True))
         if self.few or all(high > MOSTLY * n for (_, high), n in zip(self.intervals, self.n, strict=True)):
             return f"{self.warning} {answer}".lstrip()
-        return f"{answer} The others, about {left:,.0f}, do not count: pt.check tells what they are."
+        kind = "missing" if self.records == "present" else f"missing, or not {self.records}"
+        return f"About {left:,.0f} records are {kind}, and do not count: pt.check tells what they are. {answer}"
 
     def facts(self, missing: str, present: Any, interval: Any, confidence: float) -> tuple[list[Fact], list[Fact]]:
         """The facts of a release about missing records, and the warning that it begins with."""

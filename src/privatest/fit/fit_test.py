@@ -338,7 +338,7 @@ def sample_size(plan: FitPlan, beta: float) -> int:
             looked()
             return designed(plan, n, choice).beta <= beta
 
-        n = first_true_near(enough, guess, most=MOST_RECORDS_OF_A_FIT, within=RESOLUTION)
+        n = first_true_near(enough, guess, most=MOST_RECORDS_OF_A_FIT, step=0.02, within=RESOLUTION)
         # The short list was made for another n; the design for this n chooses from all recipes.
         while n <= MOST_RECORDS_OF_A_FIT and not enough(n, None):
             n += max(1, round(RESOLUTION * n))
@@ -351,7 +351,7 @@ def rough_sample_size(plan: FitPlan, beta: float) -> tuple[int, list[Recipe]]:
 
     def size(recipe: Recipe, guess: int) -> int:
         n = first_true_near(
-            lambda n: recipe.error(plan.target(n)) <= beta, guess, most=MOST_RECORDS_OF_A_FIT, within=ROUGHLY
+            lambda n: recipe.error(plan.target(n)) <= beta, guess, most=MOST_RECORDS_OF_A_FIT, step=0.4, within=ROUGHLY
         )
         _check_reach(plan, n)
         return n

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from privatest.laws.fourier import QUICK_RADIUS, convolution, doubling_panels, log_transform, side_lobes, sum_laws
+from privatest.laws.fourier import QUICK_RADIUS, convolution, doubling_panels, log_transform, side_lobes, small_sums
 from privatest.laws.noisy_total import NoisyTotal
 from privatest.numbers import Floats, Integers, clipped, first_true, row_dots
 from privatest.privacy import Noise, Tulap
@@ -257,10 +257,7 @@ class Curves:
         """For each law, the smallest sum of scores that matters and the probabilities from it on."""
         _, _, steps, noise = self._lattice
         if self.n * steps[-1] < _SMALL_SUM:
-            places, laws = steps.astype(np.int64), self._different_laws
-            counts = [[self.n * (i == j) for j in range(len(laws))] for i in range(len(laws))]
-            window = 0, self.n * int(places[-1])
-            return [(0, weights) for weights in sum_laws(places, laws, counts, [window] * len(laws))]
+            return [(0, weights) for weights in small_sums(steps.astype(np.int64), self._different_laws, self.n)]
         windows = []
         for law in self._different_laws:
             visited = law > 0

@@ -19,6 +19,7 @@ from privatest.pictures.releases import (
     power_along,
     private_test,
     stopping,
+    table,
     walk,
 )
 
@@ -41,5 +42,6 @@ __all__ = [
     "power_curve",
     "private_test",
     "stopping",
+    "table",
     "walk",
 ]

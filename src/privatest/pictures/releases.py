@@ -53,12 +53,14 @@ if TYPE_CHECKING:
     from privatest.changepoint import ChangePlan, ChangePoint
     from privatest.changepoint.detector import FailureCurve
     from privatest.decision import PrivateTest, Release
-    from privatest.estimates import EstimateDesign, EstimateRelease, GroupsDesign, GroupsRelease
+    from privatest.estimates import EstimateDesign, EstimateRelease, GroupsDesign, GroupsRelease, Table
     from privatest.fit import FitRelease, FitTest
     from privatest.streams import Alarm, SequentialPlan, Verdict
 
 
 BINS = 90
+# Names of cells below a table's bars, at most.
+MOST_NAMES = 14
 # Mass of either law that may lie outside of the picture on each side.
 OUTSIDE = 0.002
 DEVIATIONS = 3.2
@@ -388,6 +390,22 @@ def groups(
         axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1.0])
         title = _joined(axes, *_groups_title(design, release))
         return finished(axes, f"rate of {names[1]} minus rate of {names[0]}", "probability", title)
+
+
+def table(release: Table, ax: Axes | None = None) -> Axes:
+    """Draw the noisy counts of a table, each with the interval that holds the true count with probability 95%."""
+    names, counts = [plain(name, 16) for name in release.names], release.counts
+    away = release.noise.beyond(0.025)
+    with drawing(ax, (8.6, 4.2)) as axes:
+        places = np.arange(len(names))
+        axes.bar(places, counts, color=BLUE, alpha=0.55, width=0.9, label="noisy count")
+        text = f"holds the true count\nwith probability 95%: {PLUS_MINUS} {away}"
+        axes.errorbar(places, counts, yerr=away, fmt="none", ecolor=BLACK, elinewidth=0.9, capsize=2, label=text)
+        axes.axhline(0, color=BLACK, linewidth=0.8)
+        shown = places[:: -(-len(names) // MOST_NAMES)]
+        axes.set_xticks(shown, [names[place] for place in shown], rotation=40, ha="right")
+        title = f"{release.cells.count} cells, {number(release.present)} records present, {_price(release)}"
+        return finished(axes, release.column or "cell", "records", title)
 
 
 def difference(release: GroupsRelease, ax: Axes | None = None) -> Axes:

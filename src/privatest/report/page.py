@@ -1,7 +1,8 @@
-"""The page: sections, tables and pictures, from designs and releases alone; put on disk whole or not at all.
+"""The report: one HTML page with the question, the result, the guarantee, the budget, the design and its pictures.
 
-What was asked is told in plain values, never data nor a password, with how to ask it again. The guarantee is in words
-that a data-protection officer can read, with what it leaves open.
+It is made from designs, releases and the settings of the question alone; these settings hold neither data nor
+passwords. The guarantee is written for a data-protection officer, with what it does not cover. A file is written whole
+or not at all.
 """
 
 from __future__ import annotations
@@ -40,16 +41,16 @@ from privatest.streams import SequentialPlan, Verdict
 from privatest.theory import Decomposition, SampleComplexity, decompose
 
 LAWS = ("null", "alternative")
-# The only settings that are lists: others could be a column of data, passed by mistake.
+# The only settings that may be lists, with their lengths. Any other list could be a column of data.
 LISTS = {"between": 2, "clamp": 2, "n": 200, "schedule": 2}
 LONGEST = 4000
 UNKNOWN = "data.csv"
 
 
 def plain_question(question: Mapping[str, Any]) -> dict[str, Any]:
-    """The question as texts, numbers and short lists; laws as text.
+    """Return the settings of a question as texts, numbers and short lists, with laws as text.
 
-    Refuses anything that could hold data, and leaves user names, passwords and options out of addresses.
+    Values that could hold data are refused. Addresses are returned without user names, passwords and options.
     """
     if not isinstance(question, Mapping):
         raise InvalidInput(f"question must be a mapping of settings, not {type(question).__name__}.")
@@ -63,19 +64,21 @@ def plain_question(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _law(name: str, value: Any) -> str:
+    """Return a hypothesis as text."""
     if isinstance(value, str):
         return value[:LONGEST]
     try:
         law = as_hypothesis(value, name)
     except PrivatestError:  # its message may quote a number, which might be a record's
         raise InvalidInput(
-            f"question[{name!r}] of type {type(value).__name__} is no distribution, and no set of them."
+            f"question[{name!r}] of type {type(value).__name__} is neither a distribution nor a set of distributions."
         ) from None
     spec = law.spec
     return str(spec if spec is not None and len(spec) <= LONGEST else law.describe())
 
 
 def _setting(name: str, value: Any) -> Any:
+    """Return a setting as a text, a number or a short list."""
     if isinstance(value, bool | int | float):
         return value
     if isinstance(value, Fraction):
@@ -86,13 +89,13 @@ def _setting(name: str, value: Any) -> Any:
     if isinstance(value, list | tuple) and len(value) <= most and all(isinstance(one, int | float) for one in value):
         return list(value)
     raise InvalidInput(
-        f"question[{name!r}] is of type {type(value).__name__}: a report takes texts and numbers only, so that no data "
-        "get into it."
+        f"question[{name!r}] is of type {type(value).__name__}. A report accepts only texts and numbers, so that it "
+        "cannot hold data."
     )
 
 
 def python(kind: str, question: dict[str, Any]) -> str:
-    """The call of the public function; a text the reader can run."""
+    """Return the call of the public function as Python code that the reader can run."""
     laws = [repr(question[name]) for name in _laws(kind) if question.get(name)]
     source = _read(kind, question, _source(question))
     if question.get("treatment"):
@@ -120,7 +123,7 @@ def python(kind: str, question: dict[str, Any]) -> str:
 
 
 def command(kind: str, question: dict[str, Any]) -> str:
-    """The call on the command line."""
+    """Return the call as a command line."""
     words = ["privatest", kind]
     if kind != "plan":
         words += [str(_source(question)), *([str(question["treatment"])] if question.get("treatment") else [])]
@@ -138,7 +141,7 @@ def command(kind: str, question: dict[str, Any]) -> str:
 
 
 def _read(kind: str, question: dict[str, Any], source: Any) -> str:
-    """Where data are, and how their texts are read."""
+    """Return the data as Python code, with the rules for reading their texts."""
     said = {name: question[name] for name in options.named(kind, options.READING) if question.get(name)}
     if "missing" in said:
         said["missing"] = options.separate(said["missing"])
@@ -147,23 +150,24 @@ def _read(kind: str, question: dict[str, Any], source: Any) -> str:
 
 
 def _source(question: dict[str, Any]) -> Any:
-    """Where the data are, or a stand-in for it."""
+    """Return the address of the data, or a made-up name if it is not known."""
     return next((question[name] for name in ("source", "data") if name in question), UNKNOWN)
 
 
 def _laws(kind: str) -> list[str]:
-    """P and Q, which the function takes without their names."""
+    """Return the options of a question that are hypotheses, which the function takes by position."""
     return [option.name for option in options.of(kind) if option.kind is options.LAW]
 
 
 def document(design: Any) -> str | None:
-    """The design as JSON, if it can be written so."""
+    """Return the design as JSON, or None if it has no document."""
     if design is None or not callable(getattr(design, "to_dict", None)):
         return None
     return json.dumps(design.to_dict(), indent=1, default=str)
 
 
 def _value(value: Any) -> str:
+    """Return a setting as Python code."""
     return f"({', '.join(map(repr, value))})" if isinstance(value, list) else repr(value)
 
 
@@ -240,29 +244,29 @@ def render(
     author: str | None = None,
     ledger: Any = None,
 ) -> str:
-    """The report as one HTML page: no script, no link, no request, everything escaped.
+    """Return the report as one HTML page without scripts, links and requests. All texts in it are escaped.
 
     Args:
-        question: what was asked, in the words of the API: ``null``, ``alternative``, ``epsilon``, ``n``, ``column``,
-            ``unit``, ``dataset``, ``request`` and so on; texts and numbers only.
+        question: the settings of the question by their names in the API: ``null``, ``alternative``, ``epsilon``, ``n``,
+            ``column``, ``unit``, ``dataset``, ``request`` and so on; texts and numbers only.
         design: a test or plan of this package, or several results of planning in a list (a decomposition, a sample
             complexity, a power curve, a comparison), the test or plan first.
-        result: what was released: a Release, ChangePoint, FitRelease, EstimateRelease, GroupsRelease or
+        result: the release: a Release, ChangePoint, FitRelease, EstimateRelease, GroupsRelease or
             Verdict.
         kind: "plan", "test", "detect", "fit", "estimate", "groups" or "sequential".
-        date: when; now by default.
+        date: the date on the report; now by default.
         purpose: what the answer is for, in a sentence.
         author: who asks.
-        ledger: the ledger that paid, for what is granted, spent and left of the data set's budget, in its own notion.
+        ledger: the ledger that paid; the report then shows what is granted, spent and left of the data set's budget.
 
-    Guarantees: the page is made from the arguments alone, and they cannot hold data: anything but designs and releases
-    of this package is refused.
+    Guarantees: the page is made from the arguments alone, and these hold no data: anything but designs and releases of
+    this package is refused.
     """
     if kind not in KINDS:
         raise InvalidInput(f"kind={shown(kind)} must be one of {', '.join(map(repr, KINDS))}.")
     asked = plain_question(question)
     parts = list(design) if isinstance(design, list | tuple) else [] if design is None else [design]
-    # A plan and an optimum bring their test along.
+    # A plan and an optimum contain their test.
     tests: dict[type, str] = {Plan: "design", Optimum: "test"}
     parts = [
         one for part in parts for one in ([getattr(part, tests[type(part)])] if type(part) in tests else []) + [part]
@@ -272,19 +276,19 @@ def render(
     if result is not None:
         fitting = next((name for name, of in RESULTS.items() if isinstance(result, of)), None)
         if fitting is not None and not isinstance(result, RESULTS[kind]):
-            raise InvalidInput(f"kind={kind!r} is no report of a {type(result).__name__}. Say kind={fitting!r}.")
+            raise InvalidInput(f"kind={kind!r} does not fit a {type(result).__name__}. Use kind={fitting!r}.")
         _known(result, RESULTS[kind] or tuple(of for of in RESULTS.values() if of), "result")
     main = next((part for part in parts if isinstance(part, DESIGNS)), None)
     if main is None and (main := getattr(result, "design", None)) is not None:
         parts.insert(0, main)
     facts = _facts(asked, main, result)
-    told = _about(purpose=purpose, author=author)
+    about = _about(purpose=purpose, author=author)
     sections = [
-        ("Question", _question(kind, asked, told, result)),
+        ("Question", _question(kind, asked, about, result)),
         ("Result", _result(result)),
         ("Guarantee", _guarantee(kind, facts)),
         ("Budget", _budget(kind, facts, ledger)),
-        ("Signatures", _signatures(told)),
+        ("Signatures", _signatures(about)),
         ("Design", _fold("The test in all its details", _design(parts))),
         ("Pictures", _pictures(asked, parts, main, result)),
         ("How to ask again", _again(kind, _complete(asked, kind, main), main, result)),
@@ -315,9 +319,9 @@ def write(
     kind: str = "plan",
     **more: Any,
 ) -> None:
-    """Render a report and put it at ``path``, replacing what is there in one step.
+    """Write a report to ``path``, and replace an existing file in one step.
 
-    Arguments are those of :func:`render`. Whoever reads the file meanwhile sees the old or the new one, never a part.
+    The other arguments are those of :func:`render`. A reader of the file sees the old or the new report, never a part.
     """
     target = Path(path)
     if target.is_dir():
@@ -327,7 +331,9 @@ def write(
             f"path={os.fspath(path)!r} is a pipe or a device, which a report must not replace. Name a file."
         )
     if not target.parent.is_dir():
-        raise InvalidInput(f"path={os.fspath(path)!r}: there is no folder {os.fspath(target.parent)!r}. Make it first.")
+        raise InvalidInput(
+            f"path={os.fspath(path)!r} is in a folder that does not exist. Create {os.fspath(target.parent)!r} first."
+        )
     page = render(question=question, design=design, result=result, kind=kind, **more).encode("utf-8")
     beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.{time.monotonic_ns()}.part")
     try:
@@ -345,16 +351,17 @@ def write(
 
 
 def _known(value: Any, kinds: Any, argument: str) -> None:
+    """Refuse an argument that is not of one of these classes."""
     if not isinstance(value, kinds):
         allowed = ", ".join(one.__name__ for one in (kinds if isinstance(kinds, tuple) else (kinds,)))
         raise InvalidInput(
-            f"{argument} is of type {type(value).__name__}; this report takes {allowed}, which hold nothing that is "
+            f"{argument} is of type {type(value).__name__}. This report accepts {allowed}, which hold nothing that is "
             "not private."
         )
 
 
 def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
-    """What the guarantee is about: of the result first, then of the design, then as asked."""
+    """Return the facts that the guarantee states, from the result, else from the design, else from the question."""
 
     def first(name: str, default: Any) -> Any:
         for holder in (result, main):
@@ -384,21 +391,22 @@ def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
 
 
 def _about(**given: str | None) -> dict[str, str]:
-    """Purpose and author as texts of one line."""
+    """Return purpose and author as texts of one line each."""
     for name, value in given.items():
         if value is not None and not isinstance(value, str):
             raise InvalidInput(f"{name} must be a text, not {type(value).__name__}.")
     return {name: " ".join(value.split())[:LONGEST] for name, value in given.items() if value and value.strip()}
 
 
-def _question(kind: str, asked: dict[str, Any], told: dict[str, str], result: Any) -> Iterator[str]:
+def _question(kind: str, asked: dict[str, Any], about: dict[str, str], result: Any) -> Iterator[str]:
+    """Yield the question in words, its most important settings, and all settings behind a fold."""
     if kind == "detect" and asked.get("changes") == "several":
         yield "<p>Did the records change from the law P to the law Q, back to P, and so on, and when?</p>"
     elif kind == "detect":
         yield "<p>Did the records change from the old law P to a new one, and when?</p>"
     elif kind == "estimate":
         family = markup.escape(str(asked.get("family", "a family of distributions")))
-        yield f"<p>If the records come from {family}, which value has the parameter marked with ?</p>"
+        yield f"<p>If the records come from {family}, what is the value of the parameter marked with ?</p>"
     elif kind == "groups":
         yield "<p>Do two groups have the same rate of successes, and if not, by how much do they differ?</p>"
     elif "null" in asked and asked.get("alternative"):
@@ -406,7 +414,7 @@ def _question(kind: str, asked: dict[str, Any], told: dict[str, str], result: An
     elif "null" in asked:
         yield "<p>Do the records come from the law P, or from one at a distance from it?</p>"
     names = {} if kind == "groups" else {"null": "null hypothesis P", "alternative": "alternative Q"}
-    short = [(name, text, "") for name, text in told.items()]
+    short = [(name, text, "") for name, text in about.items()]
     if kind == "estimate" and isinstance(asked.get("family"), str):
         model = getattr(result, "family", "") or asked["family"]
         short.append(("family", model, condition(model)))
@@ -419,18 +427,18 @@ def _question(kind: str, asked: dict[str, Any], told: dict[str, str], result: An
     if short:
         yield markup.fact_table("In short", short)
     every = [(names.get(name, name.replace("_", " ")), value, "") for name, value in asked.items()]
-    yield from _fold("Every setting", iter([markup.fact_table("What was asked", every)]))
+    yield from _fold("Every setting", iter([markup.fact_table("Settings of the question", every)]))
 
 
 def _fold(title: str, lines: Iterator[str]) -> Iterator[str]:
-    """What only some readers want: behind a fold, and on paper only where it was opened."""
+    """Yield lines behind a fold, for details that few readers want. They are printed on paper only if opened."""
     yield f"<details><summary>{markup.escape(title)}</summary>"
     yield from lines
     yield "</details>"
 
 
 def plain_law(text: str) -> str:
-    """A law's text in plain words, where it is a family or labels; others as they are.
+    """Return the text of a law in plain words if it is a named family or a table of labels, else unchanged.
 
     >>> plain_law("normal(0, 1)"), plain_law("bernoulli(p<=0.3)"), plain_law("categorical(yes=0.25, no=0.75)")
     ('normal with mean 0, sd 1', 'bernoulli with p at most 0.3', 'yes 25%, no 75%')
@@ -459,11 +467,12 @@ def plain_law(text: str) -> str:
 
 
 def _result(result: Any) -> Iterator[str]:
+    """Yield the answer and its facts."""
     if result is None:
-        yield "<p>No data have been looked at: this is a plan.</p>"
+        yield "<p>This is a plan. No data have been read.</p>"
         return
     if not result.private:
-        yield '<p class="warning">This result is NOT PRIVATE. Do not hand it to anybody who may not see the data.</p>'
+        yield '<p class="warning">This result is NOT PRIVATE. Do not give it to anybody who may not see the data.</p>'
     if result.replayed is not None:
         yield f'<p class="note">This answer is not new: {markup.escape(result.replayed.note)}.</p>'
     yield f'<p class="answer">{markup.escape(result.sentence)}</p>'
@@ -471,14 +480,15 @@ def _result(result: Any) -> Iterator[str]:
 
 
 def _guarantee(kind: str, facts: dict[str, Any]) -> Iterator[str]:
+    """Yield the guarantee in words, and the list of what it does not cover."""
     epsilon = facts["epsilon"]
     if math.isnan(epsilon):
-        yield "<p>No epsilon was given, so there is no guarantee to state.</p>"
+        yield "<p>No epsilon was given, so no guarantee can be stated.</p>"
         return
     if facts["simulated"]:
         yield (
-            '<p class="warning">The randomness came from a generator of the caller, for a simulation: nothing below '
-            "holds for this result.</p>"
+            '<p class="warning">This is a simulation: the random numbers came from the caller, so the guarantee below '
+            "does not hold for this result.</p>"
         )
     for text in promise(epsilon, facts["neighbours"], facts["rows"], facts["unit"], facts["notion"]):
         yield f"<p>{markup.escape(text)}</p>"
@@ -490,11 +500,11 @@ def _guarantee(kind: str, facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _budget(kind: str, facts: dict[str, Any], ledger: Any) -> Iterator[str]:
-    """What was charged, and what is granted, spent and left, in the notion in which the budget was granted."""
+    """Yield what was charged, and what is granted, spent and left in the notion of the budget."""
     if facts["dataset"] is None:
         yield (
-            "<p>No ledger was named: nothing keeps count of what results from these data cost in all. Note this one "
-            "where others will find it.</p>"
+            "<p>No ledger was used, so nothing adds up the cost of all results from these data. Keep a note of this "
+            "one where others will find it.</p>"
         )
         return
     price = ("epsilon", facts["epsilon"], "") if facts["notion"] is None else ("privacy", facts["notion"].text, "")
@@ -504,7 +514,11 @@ def _budget(kind: str, facts: dict[str, Any], ledger: Any) -> Iterator[str]:
     yield markup.fact_table("Charged to the ledger" if kind != "plan" else "To be charged to the ledger", charged)
     if ledger is not None:
         amounts = [(name, getattr(ledger, name)(facts["dataset"])) for name in ("granted", "spent", "left")]
-        meanings = ("for all results from these data", "this one included", "for further ones")
+        meanings = (
+            "for all results from these data",
+            "by all results so far, this one included",
+            "for further results",
+        )
         rows = [
             (name, getattr(amount, "text", None) or f"epsilon {float(amount):g}", meaning)
             for (name, amount), meaning in zip(amounts, meanings, strict=True)
@@ -512,21 +526,22 @@ def _budget(kind: str, facts: dict[str, Any], ledger: Any) -> Iterator[str]:
         yield markup.fact_table(f"Budget of {facts['dataset']}", rows)
     if facts["receipt"] is not None:
         yield (
-            "<p>Fingerprint of the ledger with this result in it. Keep it where the ledger's owner cannot change it: "
-            "<code>privatest ledger verify --since</code> and this line tell whether any earlier row was changed or "
-            f'removed since.</p><pre class="line">{markup.escape(facts["receipt"].fingerprint)}</pre>'
+            "<p>Fingerprint of the ledger including this result. Keep it where the owner of the ledger cannot change "
+            "it. With it, <code>privatest ledger verify --since</code> detects whether an earlier row was changed or "
+            f'removed.</p><pre class="line">{markup.escape(facts["receipt"].fingerprint)}</pre>'
         )
 
 
-def _signatures(told: dict[str, str]) -> Iterator[str]:
-    """Lines to sign on."""
-    asked = f"Asked by {told['author']}" if "author" in told else "Asked by"
-    yield "<p>What leaves the data is what this page says under Result, and nothing else.</p>"
+def _signatures(about: dict[str, str]) -> Iterator[str]:
+    """Yield lines for signatures."""
+    asked = f"Asked by {about['author']}" if "author" in about else "Asked by"
+    yield "<p>Only what this page shows under Result is released from the data.</p>"
     lines = [f"{asked}: signature", "Place and date", "Data protection: name and signature", "Place and date"]
     yield '<ul class="sign">' + "".join(f"<li>{markup.escape(line)}</li>" for line in lines) + "</ul>"
 
 
 def _design(parts: list[Any]) -> Iterator[str]:
+    """Yield the facts of each design."""
     if not parts:
         yield "<p>No design was given.</p>"
     for part in parts:
@@ -543,13 +558,13 @@ def _pictures(asked: dict[str, Any], parts: list[Any], main: Any, result: Any) -
     if not any(isinstance(part, Decomposition) for part in parts) and asked.get("null") and asked.get("alternative"):
         try:
             split = decompose(asked["null"], asked["alternative"], epsilon=_facts(asked, main, result)["epsilon"])
-        except PrivatestError:  # laws without a text of their own, or no privacy: the picture is left out
+        except PrivatestError:  # laws without a text, or no privacy: the picture is left out
             pass
         else:
             wanted.append((split, split.plot))
     wanted += [(part, part.plot) for part in parts if isinstance(part, EXTRAS)]
     if not wanted:
-        yield "<p>There is nothing to draw.</p>"
+        yield "<p>This report has no pictures.</p>"
     for drawn, draw in wanted:
         try:
             encoded = base64.b64encode(png(draw)).decode("ascii")
@@ -558,15 +573,15 @@ def _pictures(asked: dict[str, Any], parts: list[Any], main: Any, result: Any) -
             return
         about = (type(drawn).plot.__doc__ or "").partition("\n")[0]  # what the picture shows
         if isinstance(drawn, Decomposition) and getattr(main, "worst_members", None) is not None:
-            about += " Of the sets, the members that are hardest to tell apart."
+            about += " It shows the members of the sets that are hardest to tell apart."
         shown = markup.escape(f"{drawn.title}. {about}")
-        # Wider than a phone, or its letters could not be read: it is moved sideways there, also by keys.
+        # Wider than a phone, so that its letters can be read: it scrolls sideways there, also by keys.
         yield f'<figure><div class="wide" tabindex="0"><img src="data:image/png;base64,{encoded}" alt="{shown}"></div>'
         yield f"<figcaption>{shown}</figcaption></figure>"
 
 
 def _complete(asked: dict[str, Any], kind: str, main: Any) -> dict[str, Any]:
-    """What was asked, with what the design found out or took for granted."""
+    """Return the settings of the question, completed with those that the design chose."""
     if kind != "test" or not isinstance(main, PrivateTest):
         return asked
     price = {"epsilon": main.epsilon} if isinstance(main.notion, Pure) else {"privacy": main.notion.text}
@@ -579,6 +594,7 @@ def _complete(asked: dict[str, Any], kind: str, main: Any) -> dict[str, Any]:
 
 
 def _again(kind: str, asked: dict[str, Any], main: Any, result: Any) -> Iterator[str]:
+    """Yield the calls that ask the question again, and the document of the design."""
     calls = [
         f"<h3>In Python</h3><pre>{markup.escape(python(kind, asked))}</pre>",
         f"<h3>On the command line</h3><pre>{markup.escape(command(kind, asked))}</pre>",
@@ -586,11 +602,11 @@ def _again(kind: str, asked: dict[str, Any], main: Any, result: Any) -> Iterator
     yield from _fold("The calls", iter(calls))
     if kind != "plan" and ("ledger" in asked or getattr(result, "receipt", None) is not None):
         yield (
-            "<p>Asked again under the same request name, the recorded result is given again: nothing is charged, and "
-            "the data are not read. Under another name it is drawn with new noise, and is paid for again.</p>"
+            "<p>The same question under the same request name returns the recorded result: nothing is charged, and the "
+            "data are not read. Under another name the result is drawn with new noise and charged again.</p>"
         )
     elif kind != "plan":
-        yield "<p>Asked again, a result is drawn with new noise, and is paid for again.</p>"
+        yield "<p>If the question is asked again, the result is drawn with new noise and costs the same again.</p>"
     text = document(main)
     if text is not None:
         print_ = hashlib.sha256(text.encode()).hexdigest()
@@ -599,9 +615,12 @@ def _again(kind: str, asked: dict[str, Any], main: Any, result: Any) -> Iterator
 
 
 def promise(epsilon: float, neighbours: str, rows: int, unit: str | None, notion: Notion | None = None) -> list[str]:
-    """Paragraphs: what is promised here: epsilon-differential privacy, or another notion. Infinite: nothing."""
+    """Return the paragraphs that state the guarantee: epsilon-differential privacy, or another notion.
+
+    An infinite epsilon means that there is none.
+    """
     if notion is None and not math.isfinite(epsilon):
-        return ["This test is NOT PRIVATE: no noise hides single records. There is no guarantee to state."]
+        return ["This test is NOT PRIVATE: no noise hides single records, so there is no guarantee."]
     whose = "one record" if unit is None else f"all records of one person (those with the same {unit!r})"
     if neighbours == "add-remove":
         change = f"adding or removing {whose}"
@@ -643,36 +662,38 @@ def promise(epsilon: float, neighbours: str, rows: int, unit: str | None, notion
 def unprotected(
     neighbours: str, unit: str | None, kind: str, public_order: bool = False, price: str = "epsilon"
 ) -> list[str]:
-    """What is public or not protected, one line each; ``price`` is the word for what a result costs."""
+    """Return sentences on what is public or not protected. ``price`` is the word for the cost of a result."""
     lines = []
     if neighbours != "add-remove":
-        lines.append("The number of records n is taken to be public.")
+        lines.append("The number of records n is assumed to be public.")
     lines.append(
-        f"The question itself is public: the hypotheses, the {price}, all settings on this page, and that it was "
+        f"The question is public: the hypotheses, the {price}, all settings on this page, and the fact that it was "
         "asked. They must have been chosen without looking at these data."
     )
     if unit is None:
         lines.append(
-            "One record is one person's contribution. Somebody with several records is protected less"
+            "One record is assumed to be one person's contribution. A person with several records is protected less"
             + (": k records multiply epsilon by k" if price == "epsilon" else "")
             + ". Name the column that identifies people (unit=) to protect all rows of a person."
         )
     lines.append(
-        "What is true of people in general is not hidden: to find that out is the purpose. If the result shows a fact "
-        "about everybody, it shows it of those who took part, and of those who did not."
+        "Facts about people in general are not hidden; finding them is the purpose. A fact about everybody is also a "
+        "fact about each person, whether that person took part or not."
     )
     lines.append(
-        f"Every further result from the same data adds its own {price}. A ledger keeps count; without one, you must."
+        f"Every further result from the same data adds its own {price}. A ledger adds them up; without one, you must."
     )
     if kind == "sequential":
-        lines.append("When it was decided is public; it follows from the noisy sums, and from nothing else.")
+        lines.append("The time of the decision is public; it follows from the noisy sums alone.")
     if kind == "groups":
-        lines.append("Which of the two groups a record belongs to is taken to be public, and that nobody is in both.")
+        lines.append("It is assumed to be public which of the two groups a record belongs to; nobody may be in both.")
     if kind == "detect":
-        lines.append("The order of the records in time is used; that a record has a certain place in it is public.")
+        lines.append(
+            "The order of the records in time is used; the place of each record in it is assumed to be public."
+        )
         if public_order:
             lines.append("The values of the column that gives the order were declared public; some of them are shown.")
     lines.append(
-        "How long the computation took, and access to the machine and the raw data, are outside of the guarantee."
+        "The guarantee does not cover the duration of the computation, nor access to the machine and the raw data."
     )
     return lines

@@ -34,12 +34,11 @@ import numpy.typing as npt
 
 from privatest.documents import (
     MOST_ENTRIES,
+    fields_from_json,
+    fields_to_json,
     fraction_from_json,
-    integer_from_json,
     integers_from_json,
-    label_from_json,
     label_to_json,
-    number_from_json,
     numbers_from_json,
     reading,
     runs_from_json,
@@ -65,12 +64,12 @@ class Cells(ABC):
     def index(self, numbers: Floats) -> Indices:
         """The cell of each number; ``count`` for NaN, infinities and numbers outside of all cells."""
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """A JSON document from which :meth:`from_dict` restores the cells exactly."""
+        return fields_to_json(self)
 
     @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> Cells:
+    def from_dict(cls, document: Any) -> Cells:
         """The cells that :meth:`to_dict` wrote, of any kind."""
         return cells_from_dict(document)
 
@@ -94,6 +93,8 @@ class LabelCells(Cells):
                 "A numeric label must be smaller than 2^53, so that every engine tells it from its neighbours. "
                 "Recode such labels as text."
             )
+        if len(set(self.labels)) != len(self.labels):
+            raise InvalidDocument("A label of the score occurs twice.")
 
     @property
     def count(self) -> int:
@@ -137,8 +138,7 @@ class LabelCells(Cells):
             return self.count
 
     def to_dict(self) -> dict[str, Any]:
-        others = {"others": True} if self.others else {}
-        return {"kind": self.kind, "labels": [label_to_json(label) for label in self.labels], **others}
+        return {**super().to_dict(), "labels": [label_to_json(label) for label in self.labels]}
 
 
 def is_present(record: Any) -> bool:
@@ -166,8 +166,12 @@ class IntegerCells(Cells):
     """Runs of consecutive integers; the last run ends at ``last``."""
 
     kind: ClassVar[str] = "integers"
-    first: npt.NDArray[np.int64]
+    first: Integers
     last: int
+
+    def __post_init__(self) -> None:
+        if len(self.first) == 0 or np.any(self.first[1:] <= self.first[:-1]) or self.last < self.first[-1]:
+            raise InvalidDocument("The integer cells are not in increasing order.")
 
     @property
     def count(self) -> int:
@@ -191,9 +195,6 @@ class IntegerCells(Cells):
         found = np.searchsorted(self._starts, numbers, side="right") - 1
         return np.where(inside, found, self.count)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "first": [int(k) for k in self.first], "last": int(self.last)}
-
 
 @dataclass(frozen=True)
 class DyadicCells(Cells):
@@ -209,6 +210,12 @@ class DyadicCells(Cells):
     size: int
     low: float = -math.inf
     high: float = math.inf
+
+    def __post_init__(self) -> None:
+        _check_within(self.exponent, -1022, 1023)
+        _check_within(self.first, -(2**53), 2**53)
+        _check_within(self.size, 1, MOST_ENTRIES)
+        _check_support(self.low, self.high)
 
     @property
     def count(self) -> int:
@@ -229,10 +236,6 @@ class DyadicCells(Cells):
             cell = np.floor(numbers * self.factor) - self.first
         return _whole_cells(cell, self.size, _inside(numbers, self.low, self.high))
 
-    def to_dict(self) -> dict[str, Any]:
-        fields = {"exponent": self.exponent, "first": self.first, "size": self.size}
-        return {"kind": self.kind, **fields, "support": _support_to_json(self.low, self.high)}
-
 
 @dataclass(frozen=True)
 class BoundedCells(Cells):
@@ -244,6 +247,12 @@ class BoundedCells(Cells):
     exponent: int
     low: float = -math.inf
     high: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not self.scale > 0:
+            raise InvalidDocument(f"The scale {self.scale!r} of the cells must be greater than 0.")
+        _check_within(self.exponent, 0, 22)
+        _check_support(self.low, self.high)
 
     @property
     def count(self) -> int:
@@ -271,10 +280,6 @@ class BoundedCells(Cells):
             cell = np.where(lost, np.where(away > 0, 2.0 * half, 0.0), cell)
         return _whole_cells(cell, self.count, _inside(numbers, self.low, self.high))
 
-    def to_dict(self) -> dict[str, Any]:
-        fields = {"centre": self.centre, "scale": self.scale, "exponent": self.exponent}
-        return {"kind": self.kind, **fields, "support": _support_to_json(self.low, self.high)}
-
 
 @dataclass(frozen=True)
 class EdgeCells(Cells):
@@ -284,6 +289,10 @@ class EdgeCells(Cells):
     edges: tuple[float, ...]
     low: float = -math.inf
     high: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not self.edges or not all(a < b for a, b in pairwise((self.low, *self.edges, self.high))):
+            raise InvalidDocument("The edges of the bins are not in increasing order.")
 
     @property
     def count(self) -> int:
@@ -296,9 +305,6 @@ class EdgeCells(Cells):
     def index(self, numbers: Floats) -> Indices:
         inside = _inside(numbers, self.low, self.high)
         return np.where(inside, np.searchsorted(self._sorted, numbers, side="right"), self.count)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "edges": list(self.edges), "support": _support_to_json(self.low, self.high)}
 
 
 def _inside(numbers: Floats, low: float, high: float) -> npt.NDArray[np.bool_]:
@@ -317,51 +323,25 @@ def _whole_cells(cell: Floats, count: int, inside: npt.NDArray[np.bool_]) -> Ind
     return (cell if np.all(inside) else np.where(inside, cell, float(count))).astype(np.intp)
 
 
-def _support_to_json(low: float, high: float) -> list[float | None]:
-    return [low if math.isfinite(low) else None, high if math.isfinite(high) else None]
+def _check_within(number: int, least: int, most: int) -> None:
+    if not least <= number <= most:
+        raise InvalidDocument(f"A number of the cells, {number}, must lie between {least} and {most}.")
 
 
-def _support_from_json(pair: list[float | None]) -> tuple[float, float]:
-    low, high = pair
-    ends = -math.inf if low is None else number_from_json(low), math.inf if high is None else number_from_json(high)
-    if not ends[0] < ends[1]:
+def _check_support(low: float, high: float) -> None:
+    if not low < high:
         raise InvalidDocument("The support of the cells is empty.")
-    return ends
 
 
-def cells_from_dict(document: dict[str, Any]) -> Cells:
+def cells_from_dict(document: Any) -> Cells:
     """The cells that :meth:`Cells.to_dict` wrote."""
     with reading("the cells of the score"):
-        kind = document["kind"]
-        if kind == LabelCells.kind:
-            labels = tuple(label_from_json(label) for label in document["labels"])
-            if len(set(labels)) != len(labels):
-                raise InvalidDocument("A label of the score occurs twice.")
-            others = document.get("others", False)
-            if not isinstance(others, bool):
-                raise InvalidDocument("Whether the score has a cell for other labels must be true or false.")
-            return LabelCells(labels, others)
-        if kind == IntegerCells.kind:
-            first, last = integers_from_json(document["first"]), integer_from_json(document["last"])
-            if len(first) == 0 or np.any(first[1:] <= first[:-1]) or last < first[-1]:
-                raise InvalidDocument("The integer cells are not in increasing order.")
-            return IntegerCells(first, last)
-        low, high = _support_from_json(document["support"])
-        if kind == DyadicCells.kind:
-            exponent = integer_from_json(document["exponent"], -1022, 1023)
-            size = integer_from_json(document["size"], 1, MOST_ENTRIES)
-            return DyadicCells(exponent, integer_from_json(document["first"], -(2**53), 2**53), size, low, high)
-        if kind == BoundedCells.kind:
-            centre, scale = number_from_json(document["centre"]), number_from_json(document["scale"])
-            if not scale > 0:
-                raise InvalidDocument(f"The scale {scale!r} of the cells must be greater than 0.")
-            return BoundedCells(centre, scale, integer_from_json(document["exponent"], 0, 22), low, high)
-        if kind == EdgeCells.kind:
-            edges = tuple(numbers_from_json(document["edges"]).tolist())
-            if not edges or not all(a < b for a, b in pairwise((low, *edges, high))):
-                raise InvalidDocument("The edges of the bins are not in increasing order.")
-            return EdgeCells(edges, low, high)
-        raise InvalidDocument(f"Unknown kind of cells {kind!r}.")
+        kinds = {one.kind: one for one in (LabelCells, IntegerCells, DyadicCells, BoundedCells, EdgeCells)}
+        if document["kind"] not in kinds:
+            raise InvalidDocument(f"Unknown kind of cells {document['kind']!r}.")
+        kind = kinds[document["kind"]]
+        cells: Cells = kind(**fields_from_json(kind, document))
+    return cells
 
 
 FEW_VALUES = 16

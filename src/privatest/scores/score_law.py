@@ -18,7 +18,7 @@ from privatest.hypotheses.distribution import Numbers, Side
 from privatest.hypotheses.sets import Box
 from privatest.numbers import Floats
 from privatest.numbers import Integers as Wholes
-from privatest.scores.score import BoundedCells, Cells, DyadicCells, IntegerCells, LabelCells, Score
+from privatest.scores.score import BoundedCells, Cells, DyadicCells, EdgeCells, IntegerCells, LabelCells, Score
 
 if TYPE_CHECKING:
     from privatest.hypotheses.one_parameter import OneParameter
@@ -58,7 +58,7 @@ def cell_law(cells: Cells, law: Distribution) -> Floats:
         return masses
     if isinstance(cells, IntegerCells):
         return _between(law, np.append(cells.first, cells.last).astype(np.float64))
-    if isinstance(cells, DyadicCells | BoundedCells):
+    if isinstance(cells, DyadicCells | BoundedCells | EdgeCells):
         return _between(law, np.concatenate([[cells.low], cells.edges, [cells.high]]))
     raise InvalidInput(
         f"The law of a score on cells of the kind {cells.kind!r} is not known. Design a test of P and Q."
@@ -116,18 +116,20 @@ def range_law(score: Score, family: OneParameter, low: float, high: float, side:
         return np.array([1 - share, share] if label > other else [share, 1 - share])
     if low == high and family.exact:
         return member_law(score, family.member(low))
-    return envelope(cdf_points(score), every_score(score), family.box(low, high), side)
+    box = family.box(low, high)
+    return envelope(cdf_points(score, box), every_score(score), box, side)
 
 
-def cdf_points(score: Score) -> tuple[Floats, Wholes]:
-    """Points at which the cdf is needed, and the scores before, between and after these points."""
+def cdf_points(score: Score, box: Box) -> tuple[Floats, Wholes]:
+    """Points at which the cdfs of a box are needed, and the scores before, between and after these points."""
     cells, odd = score.cells, score.odd_score
     scores = np.concatenate([[odd], score.table[:-1], [odd]]).astype(np.int64)
     if isinstance(cells, IntegerCells):
         edges = np.append(cells.first, cells.last).astype(np.float64) - np.append(np.ones(cells.count), 0.0)
         return np.where(edges >= LAST_INTEGER, np.inf, edges), scores  # nothing lies beyond
-    if isinstance(cells, DyadicCells | BoundedCells):
-        return np.concatenate([[cells.low], cells.edges, [cells.high]]), scores
+    if isinstance(cells, DyadicCells | BoundedCells | EdgeCells):
+        edges = np.concatenate([[cells.low], cells.edges, [cells.high]])
+        return np.ceil(edges) - 1 if box.family.discrete else edges, scores
     raise InvalidInput(f"A set of distributions of numbers has no law on cells of the kind {cells.kind!r}.")
 
 

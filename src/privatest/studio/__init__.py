@@ -1,7 +1,7 @@
 """The studio: a local page to plan with sliders, run through a ledger and follow a monitor.
 
-``privatest studio`` starts it, or ``privatest.studio.serve()``. It needs the extra ``[studio]`` and calls the same
-public functions as the command line. What it guards against, and how: docs/studio.md.
+``privatest studio`` or ``privatest.studio.serve()`` starts it. It needs the extra ``[studio]`` and calls the same
+public functions as the command line. docs/studio.md lists what it guards against, and how.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["MAX_SECONDS", "MAX_UPLOAD", "create_app", "serve"]
 
 MAX_UPLOAD = 256 * 2**20
-"""Bytes of one uploaded file, unless told otherwise."""
+"""Largest size of an uploaded file in bytes, by default."""
 MAX_SECONDS = 600.0
-"""Seconds of one run on data, unless told otherwise."""
+"""Seconds after which a run on data is stopped, by default."""
 LOOPBACK = ("127.0.0.1", "localhost")
 
 
@@ -36,14 +36,14 @@ def create_app(
     """The studio as an ASGI application.
 
     Args:
-        folder: data files may be named by their path inside it. None: only uploads can be run on.
+        folder: folder whose data files may be named. None: only uploaded files can be used.
         ledger: a ``Ledger``, the path of one, or a PostgreSQL URL; without it nothing can be run on data.
-        token: the key that every question must carry (``Authorization: Bearer``). None: a fresh one, found as
-            ``app.state.token``. A page gets it for a launch word, which works once: ``/#launch=`` and what
-            ``app.state.launch()`` gives.
-        hosts: names under which the page may be asked for; any other Host header is refused.
-        max_upload: bytes of one uploaded file.
-        max_seconds: of one run on data; it is stopped then, and the same request can be had again.
+        token: the key that every request must carry (``Authorization: Bearer``). None: a new one is drawn, and is
+            ``app.state.token``. A page receives it for a launch word, which works once: ``/#launch=`` followed by
+            the result of ``app.state.launch()``.
+        hosts: names under which the page is served; any other Host header is refused.
+        max_upload: largest size of an uploaded file in bytes.
+        max_seconds: seconds after which a run on data is stopped; the same request can then be repeated.
     """
     try:
         from privatest.studio.app import build  # an extra
@@ -62,11 +62,12 @@ def serve(
     max_upload: int = MAX_UPLOAD,
     max_seconds: float = MAX_SECONDS,
 ) -> None:
-    """Serve the studio until interrupted; prints the address of a page, and opens it unless told otherwise.
+    """Serve the studio until interrupted. It prints the address of a page and, by default, opens it.
 
     Args:
-        port: 0: any free one.
-        host: other than a loopback address only if others shall reach the page; they need the printed address.
+        port: port to listen on; 0 takes any free one.
+        open_browser: whether to open the page in a browser.
+        host: address to listen on; one that is not loopback lets others reach the page, with the printed address.
         folder, ledger, max_upload, max_seconds: as for :func:`create_app`.
     """
     from privatest.studio.lanes import LOOK, NEEDED, begun_early  # it starts processes
@@ -81,6 +82,7 @@ def serve(
 
 
 def _without_extra(error: ModuleNotFoundError) -> Exception:
+    """Return the error that names the missing extra, or the error itself if another module is missing."""
     missing = (error.name or "").partition(".")[0]
     if missing not in {"fastapi", "starlette", "uvicorn", "plotly", "pydantic"}:
         return error

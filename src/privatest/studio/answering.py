@@ -1,7 +1,7 @@
-"""The studio's questions: what a request may hold, and its answer, each one call of the public package.
+"""Answers to the studio's planning requests: the body of each request, and its answer by one call of the package.
 
-Request bodies are made from the table of questions: strict types, and a bound on every size. Answers are JSON in,
-JSON out, computed in worker processes. Nothing here sees data: all of it comes from P, Q, epsilon and n, which are
+Request bodies are made from the table of options, with strict types and a bound on every size. Answers are computed in
+worker processes, from JSON to JSON. No data are used here: all answers follow from P, Q, epsilon and n, which are
 public.
 """
 
@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -30,16 +31,16 @@ Law = str | dict[str, float]
 MOST_LABELS = 1000
 POINTS = 241
 LIFTS = 6
-"""Points of a picture of power to either side of no lift."""
+"""Points of a picture of power on each side of no lift."""
 ALONG = 31
 """Points of a picture along a parameter."""
 MOST_BARS = 200
 OUTSIDE = 0.002
-"""Probability that may lie beyond either end of the picture."""
+"""Largest probability beyond either end of the picture."""
 BARS = 160
 DEVIATIONS = 5.0
 NEGLIGIBLE = 7.0
-"""The noise beyond this many times 1/decay_rate is out of the picture (one part in a thousand)."""
+"""The picture leaves out noise beyond this many times 1/decay_rate (one part in a thousand)."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Loss = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
@@ -56,7 +57,7 @@ class _Body(BaseModel):
 
 
 class _Source(_Body):
-    """Where the records are: a path inside the studio's folder, or the name that an upload was given."""
+    """The place of the records: a path inside the studio's folder, or the name of an upload."""
 
     path: PathText | None = None
     upload: Annotated[str, Field(min_length=1, max_length=64)] | None = None
@@ -69,7 +70,7 @@ class _Source(_Body):
 
 
 class RecordsBody(_Body):
-    """Records for a monitor, one text each, as they would stand on a line."""
+    """Records for a monitor, each a text as on a line of a file."""
 
     lines: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(min_length=1, max_length=20_000)]
 
@@ -93,12 +94,12 @@ TYPES: dict[options.Kind, Any] = {
 
 
 def body(request: str) -> type[BaseModel]:
-    """The body of a request, as the table of questions has it."""
+    """Return the model of a request's body, made from the table of options."""
     question = options.QUESTIONS[request]
     fields: dict[str, Any] = {}
     needs = set(question.needs.split())
     if options.named(request, options.RULE, options.MANNER).count("privacy"):
-        needs.discard("epsilon")  # the function says so where neither is given, or both are
+        needs.discard("epsilon")  # the function refuses neither and both
     for option in options.of(request):
         kind = Literal[option.choices] if option.choices else TYPES[option.kind]
         default = False if option.kind is options.SWITCH else option.default
@@ -112,7 +113,7 @@ def body(request: str) -> type[BaseModel]:
 
 
 def arguments(request: str, asked: Json, *roles: str) -> Json:
-    """What was asked, of these roles, as arguments of the package's function; what was not said is left out."""
+    """Return the given options that have one of these roles, as arguments of the package's function."""
     names = options.named(request, *roles)
     found = {name: asked[name] for name in names if asked.get(name) is not None}
     return {name: law_of(value) if name in ("null", "alternative") else value for name, value in found.items()}
@@ -142,26 +143,27 @@ FIRST = {
     "size": {"null": "normal(0, 1)", "alternative": "normal(0.5, 1)", "epsilon": 0.5, "advantage": 2 / 3},
     "design": {"null": "normal(0, 1)", "alternative": "normal(0.5, 1)", "epsilon": 0.5, "n": 100},
 }
-"""What a page asks first: computed while it opens."""
+"""The first requests of a page, computed while it opens."""
 
 
 def law_of(given: Law) -> Any:
-    """P or Q as the package takes it; a table whose labels are all whole numbers is one over those integers."""
+    """Return P or Q for the package. If all labels of a table are whole numbers, they become integers."""
     if isinstance(given, dict) and all(_whole(label) for label in given):
         return {int(label): value for label, value in given.items()}
     return given
 
 
 def _whole(label: str) -> bool:
+    """Return whether a label is the decimal text of a whole number."""
     digits = label.removeprefix("-")
     return digits.isascii() and digits.isdecimal() and len(digits) < 16 and str(int(label)) == label
 
 
 def look(privacy: str | None = None, **asked: Any) -> Json:
-    """The decomposition and the curves of the paper's first figure. Nothing else: sliders wait for it.
+    """Return the decomposition and the curves of the paper's first figure, and nothing else, because sliders wait.
 
-    Of sets of distributions, those of the two members that are hardest to tell apart, which are named. Of a notion of
-    privacy other than epsilon, at the epsilon at which one record gains as much.
+    For sets of distributions they are those of the two members that are hardest to tell apart, which are named. For a
+    notion of privacy other than epsilon they are those of the epsilon at which one record gains as much.
     """
     if privacy is not None:
         if asked.get("epsilon") is not None:
@@ -182,57 +184,47 @@ def look(privacy: str | None = None, **asked: Any) -> Json:
 
 
 def design(document: bool = False, **asked: Any) -> Json:
-    """The tuned test at n: exact error rates, threshold, clamp, and the law of its statistic under P and Q."""
+    """Return the tuned test on n records and the law of its statistic under P and under Q."""
     test = pt.design(**arguments("/design", asked, options.RULE))
     answer = {"design": test.values(), "law": statistic_law(test)}
     return answer | ({"document": test.to_dict()} if document else {})
 
 
 def size(bound: bool = False, **asked: Any) -> Json:
-    """The records that the goal needs, and on request how many no private test can do without."""
+    """Return the number of records for the goal and, with ``bound``, the number that every private test needs."""
     if not bound:
         return {"epsilon": asked["epsilon"], "n": _needed(json.dumps(asked)), "lower_bound": None}
     goal, epsilon = arguments("/size", asked, options.RULE), asked["epsilon"]
     target = goal.get("advantage", 2 / 3)
     if "alpha" in goal and "beta" in goal:
-        target = 1 - goal["alpha"] - goal["beta"]  # a test with these errors has this advantage at least
+        target = 1 - goal["alpha"] - goal["beta"]  # a test with these errors has at least this advantage
     if epsilon is None:
-        raise pt.errors.InvalidInput("bound is asked for along epsilon. Give epsilon, or ask for a plan.")
-    # Replacing a record is removing one and adding one: what hides either at epsilon hides that at twice as much.
+        raise pt.errors.InvalidInput("bound=true needs epsilon. Give epsilon, or request a plan.")
+    # Replacing a record is removing one and adding one, so it costs at most twice the epsilon of add-remove.
     level = epsilon if goal.get("neighbours", "replace") == "replace" else 2 * epsilon
     lower = pt.lower_bound(goal["null"], goal["alternative"], epsilon=level, advantage=target)
     return {"epsilon": epsilon, "n": _needed(json.dumps(asked)), "lower_bound": lower}
 
 
 def plan(**asked: Any) -> Json:
-    """Records needed with all that says how good that is."""
+    """Return the plan of a test."""
     return pt.plan(**arguments("/plan", asked, options.RULE)).values()
-
-
-def notions(**asked: Any) -> Json:
-    """Records under a notion of privacy, and under those that it converts into."""
-    return pt.notions.compare(**arguments("/notions", asked, options.RULE)).to_dict()
 
 
 @lru_cache(maxsize=256)
 def _needed(asked: str) -> int:
-    """The sample size, remembered: a question without the bound often comes before the same one with it."""
+    """Return the sample size, cached, because a request without the bound often precedes the same one with it."""
     return pt.sample_size(**arguments("/size", json.loads(asked), options.RULE))
 
 
 def theory(epsilons: list[float], **asked: Any) -> Json:
-    """The theorem's orders at several epsilons."""
+    """Return the theorem's orders at several epsilons."""
     pair = arguments("/theory", asked, options.RULE)
     return {"complexity": [pt.sample_complexity(**pair, epsilon=epsilon).to_dict() for epsilon in epsilons]}
 
 
-def power(**asked: Any) -> Json:
-    """Exact error rates at several n."""
-    return pt.power_curve(**arguments("/power", asked, options.RULE)).to_dict()
-
-
 def along(family: str, between: list[float], **asked: Any) -> Json:
-    """How probably the test says "alternative" along a parameter of the family that the records come from."""
+    """Return the probability that the test says "alternative" along a parameter of the records' family."""
     low, high = between
     if not low < high:
         raise pt.errors.InvalidInput(f"between={between} must be two numbers, the first below the second.")
@@ -242,13 +234,18 @@ def along(family: str, between: list[float], **asked: Any) -> Json:
     return {"family": family, "values": values, "power": power, "alpha": test.alpha, "beta": test.beta, "n": test.n}
 
 
-def compare(**asked: Any) -> Json:
-    """Every test side by side."""
-    return pt.compare(**arguments("/compare", asked, options.RULE)).to_dict()
+def _called(request: str) -> Callable[..., Json]:
+    """Return a job that calls the function of a request and returns the result as JSON."""
+    return lambda **asked: _function(request)(**arguments(request, asked, options.RULE)).to_dict()
+
+
+def _function(request: str) -> Any:
+    """Return the public function that a request calls."""
+    return attrgetter(options.QUESTIONS[request].call)(pt)
 
 
 def estimate(at: float, bound: bool = False, **asked: Any) -> Json:
-    """An estimate's interval where the true value is ``at``: mean length, coverage, and what none falls below."""
+    """Return the expected width, coverage and width bound of an estimate's interval if the true value is ``at``."""
     made = _estimate(json.dumps(arguments("/estimate", asked, options.RULE)))
     return {
         "design": made.values(),
@@ -261,19 +258,19 @@ def estimate(at: float, bound: bool = False, **asked: Any) -> Json:
 
 
 def estimate_size(at: float, width: float, **asked: Any) -> Json:
-    """The records that an interval of this length needs."""
+    """Return the number of records for an interval of this width."""
     made = _estimate(json.dumps({**arguments("/estimate/size", asked, options.RULE), "n": 100}))
     return {"n": made.sample_size(width=width, at=at), "width": width, "at": at}
 
 
 @lru_cache(maxsize=32)
 def _estimate(asked: str) -> pt.results.EstimateDesign:
-    """A designed estimate, remembered: it is asked about one value after the other."""
+    """Return a designed estimate, cached, because the page requests one value after the other."""
     return pt.design_estimate(**json.loads(asked))
 
 
 def groups(rate: float, lift: float, **asked: Any) -> Json:
-    """How likely a lift is found, and how likely others are, from none to twice as much, to the sides asked about."""
+    """Return the probability that a lift is found, and the same for lifts from none to twice as large."""
     made = pt.design_groups(**_arms("/groups", asked))
     if not 0 <= rate + lift <= 1:
         raise pt.errors.InvalidInput(f"rate + lift={rate + lift:g} must lie between 0 and 1.")
@@ -295,7 +292,7 @@ def groups(rate: float, lift: float, **asked: Any) -> Json:
 
 
 def groups_size(rate: float, lift: float, beta: float | None = None, **asked: Any) -> Json:
-    """The records of the control group that a lift needs, and those of the treated one, in the proportion asked."""
+    """Return the numbers of records in both groups with which a lift is found; ``n`` gives their proportion."""
     rules = _arms("/groups/size", asked)
     first, second = rules.setdefault("n", (100, 100))
     aim = {} if beta is None else {"beta": beta}
@@ -304,6 +301,7 @@ def groups_size(rate: float, lift: float, beta: float | None = None, **asked: An
 
 
 def _arms(request: str, asked: Json) -> Json:
+    """Return the arguments of a comparison of groups, with the records of both groups as a pair."""
     rules = arguments(request, asked, options.RULE)
     if "n" in rules:
         if len(rules["n"]) > 2:
@@ -313,7 +311,7 @@ def _arms(request: str, asked: Json) -> Json:
 
 
 def plain_number(value: Any) -> Any:
-    """JSON has no infinity and no NaN: the text "inf" and null stand for them, in whatever is given."""
+    """Replace infinities by the text "inf" and NaN by null, which JSON can hold."""
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
     if isinstance(value, dict):
@@ -324,7 +322,7 @@ def plain_number(value: Any) -> Any:
 
 
 def _densities(split: pt.results.Decomposition) -> dict[str, Any]:
-    """x, P(x), Q(x) and the log ratio L(x), at points that show both laws; null where a value is infinite."""
+    """Return x, P(x), Q(x) and the log ratio L(x) at points that show both laws; null for infinite values."""
     pair: Any = split.pair
     if pair.kind == "labels":
         order = np.argsort(-np.maximum(pair.p, pair.q), kind="stable")[:MOST_BARS]
@@ -442,20 +440,10 @@ def statistic_law(test: pt.results.PrivateTest) -> dict[str, Any]:
 
 
 JOBS: dict[str, Callable[..., Json]] = {
-    job.__name__: job
-    for job in (
-        look,
-        design,
-        size,
-        plan,
-        theory,
-        power,
-        along,
-        compare,
-        notions,
-        estimate,
-        estimate_size,
-        groups,
-        groups_size,
-    )
+    **{
+        job.__name__: job
+        for job in (look, design, size, plan, theory, along, estimate, estimate_size, groups, groups_size)
+    },
+    **{request.strip("/"): _called(request) for request in ("/power", "/compare", "/notions")},
 }
+"""The jobs of a worker, by name."""

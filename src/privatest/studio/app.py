@@ -1,6 +1,6 @@
-"""The studio's application: routes, and which answer an error becomes.
+"""The studio's application, with its routes and the answers to errors, and the server that serves it.
 
-The studio served by uvicorn, on the loopback interface unless told otherwise.
+The server is uvicorn. It listens on the loopback interface by default.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 import privatest as pt
-from privatest import errors
+from privatest import errors, options
+from privatest.studio.access import UPLOAD, Guard, Receive, Scope, Send, Token
 from privatest.studio.answering import FIRST, RecordsBody, body, controls
-from privatest.studio.guard import UPLOAD, Guard, Receive, Scope, Send, Token
+from privatest.studio.answering import JOBS as PLANNING_JOBS
 from privatest.studio.lanes import LOOK, NEEDED, RUNNING, Busy, Lane
 from privatest.studio.monitors import NOUNS, Monitors
 from privatest.studio.runs import DEMO, KINDS, STAYS, Budgets, Folder, Uploads, address_of
@@ -49,7 +50,7 @@ LONGEST_MESSAGE = 600
 
 
 class Refusal(BaseModel):
-    """What every refusal looks like: one or two sentences that say what to do."""
+    """A refusal: one or two sentences that say what to do."""
 
     error: str
 
@@ -57,11 +58,11 @@ class Refusal(BaseModel):
 REFUSALS: dict[int | str, Json] = {
     status: {"model": Refusal, "description": words}
     for status, words in {
-        401: "no key",
-        403: "asked by another site",
-        409: "the ledger refuses: over budget, or the request's name stands for something else",
+        401: "the key is missing",
+        403: "the request comes from another site",
+        409: "the ledger refuses: over budget, or the request's name is taken",
         413: "too large",
-        421: "asked under another host name",
+        421: "wrong host name",
         422: "bad input",
         429: "too many questions wait",
     }.items()
@@ -70,14 +71,14 @@ MonitorName = Annotated[str, Part(max_length=64, examples=["monitor-1"])]
 
 
 class Answer(JSONResponse):
-    """JSON in ASCII, without NaN: whatever text came in can go out."""
+    """An answer as JSON in ASCII, without NaN, so that any text can be sent."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content, ensure_ascii=True, allow_nan=False).encode("ascii")
 
 
 class Studio(FastAPI):
-    """The application inside its guard: the framework, its middleware and its telemetry see what may pass."""
+    """The application behind its guard: the framework, its middleware and its telemetry see only what may pass."""
 
     guard: Guard
 
@@ -85,7 +86,7 @@ class Studio(FastAPI):
         await self.guard(scope, receive, send)
 
     async def inside(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """What the guard lets pass."""
+        """Answer a request that the guard let pass."""
         await super().__call__(scope, receive, send)
 
 
@@ -98,7 +99,7 @@ def build(
     max_upload: int,
     max_seconds: float,
 ) -> FastAPI:
-    """See :func:`privatest.studio.create_app`."""
+    """Build the application. The arguments are those of :func:`privatest.studio.create_app`."""
     if not isinstance(max_upload, int) or isinstance(max_upload, bool) or max_upload < 1:
         raise errors.InvalidInput(f"max_upload={max_upload!r} must be a whole number of bytes, at least 1.")
     if not isinstance(max_seconds, int | float) or isinstance(max_seconds, bool) or not 1 <= max_seconds <= 1e6:
@@ -112,7 +113,7 @@ def build(
         "needed": Lane(seconds=60, nice=NEEDED, stoppable=True),
         "sizes": Lane(seconds=120, nice=12, stoppable=True),
         "tables": Lane(seconds=240, nice=12, stoppable=True),
-        "about": Lane(seconds=30, remembers=False, remedy="Does the ledger answer, and the folder?"),
+        "about": Lane(seconds=30, remembers=False, remedy="Check that the ledger and the folder respond."),
         "runs": Lane(
             seconds=max_seconds,
             memory=RUNNING,
@@ -120,13 +121,13 @@ def build(
             stoppable=True,
             workers=2,
             remembers=False,
-            kept=False,  # of a run no record is left in any process
+            kept=False,  # so that no record remains in any process
             remedy=longer,
         ),
     }
 
     def close() -> None:
-        """End all processes and remove all uploads, now."""
+        """End all processes and remove all uploads."""
         for lane in lanes.values():
             lane.close()
         for each in followed.values():
@@ -151,7 +152,7 @@ def build(
         lifespan=life,
         default_response_class=Answer,
         responses=REFUSALS,
-        # Requests hold what is asked of whose data; a variable in the environment is no leave to export that.
+        # Requests name questions and data sets. No variable of the environment may cause their export.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.token, app.state.launch, app.state.waits = secret.text, secret.launch, secret.waits
@@ -167,7 +168,7 @@ def build(
 
 
 def _warm(lanes: dict[str, Lane]) -> None:
-    """Start the workers on what a page asks first, those of its first answer before the others."""
+    """Start the workers on the first requests of a page, those of its first answer before the others."""
 
     def first(job: str) -> Json:
         return body(f"/{job}")(**FIRST[job]).model_dump()
@@ -183,6 +184,8 @@ def _warm(lanes: dict[str, Lane]) -> None:
 
 
 def _add_refusals(app: FastAPI) -> None:
+    """Add the answers to errors."""
+
     @app.exception_handler(errors.PrivatestError)
     async def ours(_request: Request, error: Exception) -> Answer:
         paid = isinstance(error, errors.BudgetExceeded | errors.LedgerError)
@@ -194,25 +197,27 @@ def _add_refusals(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def unknown(_request: Request, _error: Exception) -> Answer:
-        return Answer({"error": "Something went wrong inside the studio. Nothing of it is shown here."}, 500)
+        return Answer({"error": "An error occurred in the studio. Its details are not shown."}, 500)
 
     @app.exception_handler(RequestValidationError)
     async def malformed(_request: Request, error: RequestValidationError) -> Answer:
-        # Where and which rule; never what was given.
+        # The message has the place and the rule, never the value.
         found = error.errors()
-        # P may be text or a table; of what is wrong with both, say what is wrong with the one that was meant.
+        # P may be text or a table. Of the two errors, show the one for the kind that was given.
         first = next((each for each in found if each["type"] not in {"string_type", "dict_type"}), found[0])
         where = ".".join(str(part) for part in first["loc"][1:]) or "the body"
         return Answer({"error": f"{where[:200]}: {first['msg']}."[:LONGEST_MESSAGE]}, 422)
 
     @app.exception_handler(HTTPException)
     async def other(_request: Request, error: HTTPException) -> Answer:
-        if error.status_code == 400:  # a body that is no JSON at all
+        if error.status_code == 400:  # a body that is not JSON
             return Answer({"error": "The body cannot be read as JSON."}, 422)
         return Answer({"error": f"{error.detail}."}, error.status_code)
 
 
 def _add_page(app: FastAPI) -> None:
+    """Add the page and its files."""
+
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
         return Response(_files()["studio.html"], media_type="text/html")
@@ -228,12 +233,13 @@ def _add_page(app: FastAPI) -> None:
 
 @cache
 def _files() -> dict[str, bytes]:
-    """All there is to serve, by name: no request ever becomes a path."""
+    """Return the files to serve by name, so that no request becomes a path."""
     return {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in TYPES}
 
 
 @cache
 def _plotly() -> bytes:
+    """Return the script of plotly."""
     import plotly  # type: ignore[import-untyped, unused-ignore]
 
     return (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_bytes()
@@ -242,60 +248,55 @@ def _plotly() -> bytes:
 Asked = Callable[[BaseModel, Request], Awaitable[Json]]
 
 
-def _add_question(app: FastAPI, request: str, summary: str, answer: Asked) -> None:
-    """A route whose body is that of the table of questions."""
+def _add_question(app: FastAPI, request: str, answer: Asked) -> None:
+    """Add a route whose body and summary are those of the table of options."""
 
     async def asked(body: Any, request: Request) -> Answer:
         return Answer(await answer(body, request))
 
     asked.__annotations__["body"] = body(request)
+    summary = options.QUESTIONS[request].about.partition(". ")[0].rstrip(".")
     app.post(f"/api{request}", name=request.strip("/").replace("/", "_"), summary=summary)(asked)
 
 
+LANES = {"look": "look", "design": "design", "groups": "needed"} | dict.fromkeys(
+    ("plan", "along", "estimate_size", "groups_size"), "sizes"
+)
+"""The lanes of planning jobs; other jobs are computed in the lane of tables."""
+
+
+def _lane_of(job: str, asked: Json) -> str:
+    """Return the lane of a planning job: a quick job has another lane than a slow one of the same name."""
+    if job == "size":
+        return "sizes" if asked["bound"] else "needed"
+    if job == "estimate":
+        return "sizes" if asked["bound"] else "design"
+    if job == "theory":
+        return "needed" if len(asked["epsilons"]) == 1 else "sizes"
+    return LANES.get(job, "tables")
+
+
 def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
-    def lane_of(job: str, asked: Json) -> str:
-        if job == "size":
-            return "sizes" if asked["bound"] else "needed"
-        if job == "estimate":
-            return "sizes" if asked["bound"] else "design"
-        if job == "groups":
-            return "needed"
-        if job in ("along", "estimate_size", "groups_size"):
-            return "sizes"
-        if job == "plan":
-            return "sizes"
-        if job == "theory":
-            return "needed" if len(asked["epsilons"]) == 1 else "sizes"
-        return job if job in lanes else "tables"
+    """Add the planning requests, which read no data."""
 
     def ask(job: str) -> Asked:
         async def answer(body: BaseModel, request: Request) -> Json:
             asked = body.model_dump()
-            return await lanes[lane_of(job, asked)].answer(job, asked, request.is_disconnected)
+            return await lanes[_lane_of(job, asked)].answer(job, asked, request.is_disconnected)
 
         return answer
 
-    for job, summary in {
-        "look": "Decomposition, and the curves of the paper's first figure",
-        "design": "The tuned test on n records, its exact error rates and the law of its statistic",
-        "size": "Records that a goal needs, and how many no private test can do without",
-        "plan": "The same with all that says how good it is",
-        "theory": "The theorem at several epsilons",
-        "power": "Exact error rates at several n",
-        "along": 'How probably a test says "alternative", along a parameter of what the records come from',
-        "compare": "Every test side by side",
-        "notions": "Records under a notion of privacy and what it converts into",
-        "estimate": "How long an estimate's interval will be, and the length that none falls below",
-        "estimate/size": "Records that an interval of some length needs",
-        "groups": "How likely a lift is found in two groups",
-        "groups/size": "Records that finding a lift needs",
-    }.items():
-        _add_question(app, f"/{job}", summary, ask(job.replace("/", "_")))
+    for request in options.QUESTIONS:
+        job = request.removeprefix("/").replace("/", "_")
+        if request.startswith("/") and job in PLANNING_JOBS:
+            _add_question(app, request, ask(job))
 
 
 def _add_runs(
     app: FastAPI, lanes: dict[str, Lane], places: Folder, uploads: Uploads, budgets: Budgets, max_upload: int
 ) -> None:
+    """Add the requests that concern data: files, budgets, uploads and runs."""
+
     @app.get("/api/about", summary="Version, limits, files that can be named, and budgets")
     async def about(request: Request) -> Answer:
         where = {"folder": places.root, "ledger": budgets.packed() if budgets.given else None}
@@ -311,7 +312,7 @@ def _add_runs(
         await run_in_threadpool(budgets.demonstrate, places)
         return Answer({"dataset": DEMO, "files": list(places.made_up)})
 
-    @app.get("/api/working", summary="What is being computed, since when, and how far it has come")
+    @app.get("/api/working", summary="The computations that run or wait, with their progress")
     async def working() -> Answer:
         return Answer({"working": [each for lane in lanes.values() for each in lane.working()]})
 
@@ -320,13 +321,13 @@ def _add_runs(
         path = str(await run_in_threadpool(address_of, asked["source"], places, uploads))
         return await lanes["about"].answer("columns", {"asked": asked, "path": path}, request.is_disconnected)
 
-    _add_question(app, "/columns", "The names of a file's columns, for whoever holds the data", columns)
+    _add_question(app, "/columns", columns)
 
     binary = {"schema": {"type": "string", "format": "binary"}}
 
     @app.post(
         UPLOAD,
-        summary="Hand over a data file, as the body; the answer names it for a run",
+        summary="Upload a data file as the body; the answer names it for a run",
         openapi_extra={"requestBody": {"required": True, "content": {"application/octet-stream": binary}}},
     )
     async def upload(request: Request, name: Annotated[str, Field(min_length=1, max_length=255)]) -> Answer:
@@ -339,7 +340,7 @@ def _add_runs(
                     await run_in_threadpool(file.write, chunk)
         except ClientDisconnect:  # also how the guard ends a body that is too large
             os.unlink(file.name)
-            raise errors.InvalidInput("The upload was cut short. Upload it again.") from None
+            raise errors.InvalidInput("The upload was interrupted. Upload the file again.") from None
         if size == 0:
             os.unlink(file.name)
             raise errors.InvalidInput("The body is empty. Send the file's bytes as the body.")
@@ -359,24 +360,20 @@ def _add_runs(
 
         return answer
 
-    for job, summary in {
-        "test": "Run a test once on a file, charged to the ledger",
-        "change": "Locate a change once in a file, charged to the ledger",
-        "estimate": "Estimate a parameter once from a file, charged to the ledger",
-        "groups": "Compare two groups once, charged to the ledger",
-    }.items():
-        _add_question(app, f"/run/{job}", summary, run(f"run_{job}"))
+    for name in ("test", "change", "estimate", "groups"):
+        _add_question(app, f"/run/{name}", run(f"run_{name}"))
 
 
 def _add_followed(app: FastAPI, route: str, followed: Monitors) -> None:
+    """Add the requests that start, read, feed and stop monitors or sequential tests."""
     noun = {"/monitors": "a monitor", "/sequentials": "a sequential test"}[route]
 
     async def start(body: BaseModel, request: Request) -> Json:
         return await followed.start(body.model_dump(), request.is_disconnected)
 
-    _add_question(app, route, f"Start {noun}, charged to the ledger", start)
+    _add_question(app, route, start)
 
-    @app.get(f"/api{route}", summary=f"All of this studio: {route[1:]}", name=f"list {route}")
+    @app.get(f"/api{route}", summary=f"The {route[1:]} of this studio", name=f"list {route}")
     async def listed() -> Answer:
         return Answer({route[1:]: await followed.listed()})
 
@@ -384,27 +381,27 @@ def _add_followed(app: FastAPI, route: str, followed: Monitors) -> None:
     async def state(name: MonitorName) -> Answer:
         return Answer(await followed.state(name))
 
-    @app.post(f"/api{route}/{{name}}/records", summary=f"Hand records to {noun}", name=f"feed {route}")
+    @app.post(f"/api{route}/{{name}}/records", summary=f"Send records to {noun}", name=f"feed {route}")
     async def feed(name: MonitorName, body: RecordsBody) -> Answer:
         return Answer(await followed.feed(name, body.lines))
 
-    @app.post(f"/api{route}/{{name}}/stop", summary=f"Follow {noun} no more", name=f"stop {route}")
+    @app.post(f"/api{route}/{{name}}/stop", summary=f"Stop {noun}", name=f"stop {route}")
     async def stop(name: MonitorName) -> Answer:
         return Answer(await followed.stop(name))
 
 
 OPENED_WITHIN = 120.0
-"""Seconds after which the file that opens the page goes, opened or not."""
+"""Seconds after which the file that opens the page is deleted."""
 HANDOVER = """<!doctype html><meta charset="utf-8"><title>privatest studio</title>
 <script>location.replace("{address}");</script><p><a href="{address}">Open the studio</a></p>
 """
 
 
 class _Server(uvicorn.Server):
-    """Computations end before connections do: no request keeps the server from ending."""
+    """A server that ends computations before connections, so that no request keeps it from ending."""
 
     def __init__(self, app: FastAPI) -> None:
-        # No access log: it would tell when was asked for what.
+        # No access log, because it would record the times and names of requests.
         super().__init__(
             uvicorn.Config(
                 app,
@@ -432,7 +429,7 @@ def run(
     host: str,
     limits: dict[str, Any],
 ) -> None:
-    """See :func:`privatest.studio.serve`."""
+    """Serve the studio. The arguments are those of :func:`privatest.studio.serve`."""
     if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port < 2**16:
         raise errors.InvalidInput(f"port={port!r} must be a whole number from 0 (any free one) to 65535.")
     app = build(folder=folder, ledger=ledger, token=None, hosts=allowed_hosts(host), **limits)
@@ -445,11 +442,14 @@ def run(
         site = f"http://{name}:{listening.getsockname()[1]}/"
         word = app.state.launch()
         asks = sys.stdin is not None and sys.stdin.isatty()
-        more = "Enter prints the address of another one, " if asks else ""
+        more = "Enter prints the address of another page, " if asks else ""
         print(f"The studio is open at {site}#launch={word}", file=sys.stderr)
         print(f"The address opens one page. {more}Ctrl-C ends the studio.", file=sys.stderr, flush=True)
         if not _loopback(host):
-            print("Others can reach it, unencrypted, and need only that address. Trust the network.", file=sys.stderr)
+            print(
+                "Others can reach it without encryption, and need only that address. Use a network that you trust.",
+                file=sys.stderr,
+            )
         if open_browser:
             place = Path(tempfile.mkdtemp(prefix="privatest-launch-"))  # for this user's eyes only
             left.callback(shutil.rmtree, place, ignore_errors=True)
@@ -462,7 +462,7 @@ def run(
 
 @contextlib.contextmanager
 def _signals(server: _Server) -> Iterator[None]:
-    """A terminal that closes ends the studio as Ctrl-C does: uploads and processes go with it."""
+    """End the studio, with its uploads and processes, when its terminal closes, as Ctrl-C does."""
 
     def hang_up(_number: int, _frame: Any) -> None:
         server.should_exit = True
@@ -474,7 +474,7 @@ def _signals(server: _Server) -> Iterator[None]:
     if threading.current_thread() is threading.main_thread():
         if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             before[signal.SIGHUP] = signal.signal(signal.SIGHUP, hang_up)
-        if hasattr(signal, "SIGTTIN"):  # in the background Enter is for others; asking for it must not stop us
+        if hasattr(signal, "SIGTTIN"):  # in the background, reading Enter must not stop the studio
             before[signal.SIGTTIN] = signal.signal(signal.SIGTTIN, signal.SIG_IGN)
         before[signal.SIGTERM] = signal.signal(signal.SIGTERM, terminate)
     try:
@@ -485,7 +485,7 @@ def _signals(server: _Server) -> Iterator[None]:
 
 
 def _open(app: FastAPI, site: str, word: str, place: Path) -> None:
-    """Open the page by way of a file: what is written on a browser's command line, every user of the machine reads."""
+    """Open the page by a private file, because every user of the machine can read a browser's command line."""
     file = place / "open.html"
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as writing:
         writing.write(HANDOVER.format(address=f"{site}#launch={word}"))
@@ -498,14 +498,14 @@ def _open(app: FastAPI, site: str, word: str, place: Path) -> None:
 
 
 def _print_more(app: FastAPI, site: str) -> None:
-    """The address of another page whenever Enter is pressed. Not through sys.stdin, whose lock would outlive us."""
+    """Print the address of another page when Enter is pressed. sys.stdin is not used: its lock outlives the thread."""
     with contextlib.suppress(OSError):
         while os.read(0, 1024):
             print(f"{site}#launch={app.state.launch()}", file=sys.stderr, flush=True)
 
 
 def allowed_hosts(host: str) -> tuple[str, ...]:
-    """The names under which a page that listens on ``host`` may be asked for."""
+    """Return the host names under which a studio that listens on ``host`` is served."""
     names = ["127.0.0.1", "localhost", "::1"]
     if not _loopback(host):
         names += [host, socket.gethostname(), socket.getfqdn()]
@@ -515,6 +515,7 @@ def allowed_hosts(host: str) -> tuple[str, ...]:
 
 
 def _loopback(host: str) -> bool:
+    """Return whether only this machine can reach the host."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -522,6 +523,7 @@ def _loopback(host: str) -> bool:
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound to the host and port."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.socket(family, socket.SOCK_STREAM)
@@ -531,6 +533,6 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.close()
         raise errors.InvalidInput(
             f"The studio cannot listen on host={host!r}, port={port}: {error.strerror or error}. "
-            "Try port=0, any free one."
+            "Use port=0 for any free port."
         ) from None
     return listening

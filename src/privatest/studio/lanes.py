@@ -1,8 +1,8 @@
-"""Where computations queue: a lane has worker processes, limits on time and memory, and a memory of answers.
+"""Lanes: queues of computations, each with worker processes, limits on time and memory, and a cache of answers.
 
-Guarantees: nothing computes inside the server; no computation outlives its limit, nor takes more memory than its
-worker may; a question that nobody waits for any more is dropped, or, where ``stoppable``, stopped; no more questions
-wait than are answered in a while; equal questions about public things are computed once.
+Guarantees: nothing is computed inside the server; no computation exceeds its time limit or its worker's memory limit; a
+job that nobody waits for any more is dropped or, if the lane is ``stoppable``, stopped; the number of waiting jobs is
+bounded; equal jobs on public settings are computed once.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ from privatest import errors
 
 REMEMBERED = 512
 MOST_REMEMBERED = 16 * 2**20
-"""Answers that a lane remembers, and their bytes."""
+"""Largest number of answers in a lane's cache, and of their bytes."""
 MOST_WAITING = 64
 PATIENCE = 0.25
-"""Seconds between two looks at whether somebody still waits."""
+"""Seconds between two checks whether somebody still waits."""
 GRACE = 2.0
-"""Seconds for which a computation goes on that nobody waits for: a new worker takes about as long to start."""
+"""Seconds for which a computation continues that nobody waits for: a new worker takes about as long to start."""
 PLANNING, RUNNING = 2 * 2**30, 4 * 2**30
-"""Bytes of memory of a worker: from public settings alone, and with data."""
+"""Largest memory of a worker in bytes: for plans, and for runs on data."""
 
 LOOK, NEEDED = 0, 8
-"""How much the workers of the first picture and of the first number give way to others."""
+"""Niceness of the workers of the first picture and of the first number."""
 
 HEADWAY = '{"headway"'
-"""How a line begins that is no answer yet."""
+"""The start of a line that reports progress and is not the answer."""
 
 Json = dict[str, Any]
 Gone = Callable[[], Awaitable[bool]]
 
 
 class Busy(Exception):
-    """More questions wait than can be answered soon."""
+    """Too many jobs wait for their answers."""
 
 
 class _Worker:
-    """One process, started when first asked; asked from one thread at a time, killed from any."""
+    """One process, started with its first job. One thread at a time gives it jobs; any thread may kill it."""
 
     def __init__(self, nice: int, memory: int) -> None:
         self._command = _command(nice, memory)
         self._held: list[subprocess.Popen[str]] = []
-        self.told: Json = {}  # how far what it computes has come, and what it has found so far
+        self.told: Json = {}  # the last report of progress
         weakref.finalize(self, _end_all, self._held)
 
     @property
@@ -64,7 +64,7 @@ class _Worker:
         return next((each for each in self._held if each.poll() is None), None)
 
     def ask(self, line: str, seconds: float) -> tuple[str, bool]:
-        """The answer, "" if the process ended first, and whether the time was up."""
+        """Return the answer, or "" if the process ended first, and whether the time was up."""
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -78,7 +78,7 @@ class _Worker:
             while (answer := process.stdout.readline()).startswith(HEADWAY):
                 self.told = json.loads(answer)
         except (OSError, ValueError):
-            answer = ""  # it was ended meanwhile; what was read last is no answer
+            answer = ""  # the process was ended; the last line is no answer
         late = timer.finished.is_set()
         timer.cancel()
         if not answer:
@@ -86,6 +86,7 @@ class _Worker:
         return answer, late
 
     def _started(self) -> subprocess.Popen[str]:
+        """Return the running process, a new one if necessary."""
         running = self.process
         if running is None:
             self.kill()
@@ -94,15 +95,17 @@ class _Worker:
         return running
 
     def kill(self) -> None:
+        """End the process."""
         _end_all(self._held)
 
 
 def _command(nice: int, memory: int) -> list[str]:
+    """Return the command line that starts a worker."""
     return [sys.executable, "-m", "privatest.studio.worker", str(nice), str(memory)]
 
 
 def _launched(command: list[str]) -> subprocess.Popen[str]:
-    """A process that waits for questions."""
+    """Start a process that waits for jobs."""
     # The same package as here, however it was found; one thread each: there are several of us.
     settings = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.Popen(
@@ -122,7 +125,7 @@ _early: dict[tuple[str, ...], subprocess.Popen[str]] = {}
 
 @contextlib.contextmanager
 def begun_early(*nice: int) -> Iterator[None]:
-    """Processes that import what they need while the server does the same; lanes made meanwhile take them over."""
+    """Start workers early, so that they import modules while the server does; lanes made in the context use them."""
     commands = [_command(each, PLANNING) for each in nice]
     _early.update({tuple(command): _launched(command) for command in commands})
     try:
@@ -132,6 +135,7 @@ def begun_early(*nice: int) -> Iterator[None]:
 
 
 def _end_all(held: list[subprocess.Popen[str]]) -> None:
+    """Kill processes and close their pipes."""
     for process in list(held):
         process.kill()
         process.wait()
@@ -143,8 +147,8 @@ def _end_all(held: list[subprocess.Popen[str]]) -> None:
             held.remove(process)
 
 
-class _Asked:
-    """A question on its way, and how many wait for it."""
+class _Job:
+    """A job that waits or is computed, and the number of requests that wait for it."""
 
     def __init__(self, line: str) -> None:
         self.line = line
@@ -159,14 +163,14 @@ class Lane:
     """Workers and their queue.
 
     Args:
-        seconds: limit on one computation.
-        memory: bytes that a worker may take.
-        nice: how much the workers give way to others.
-        stoppable: whether a running computation is stopped once nobody waits for it.
-        workers: how many compute at the same time.
-        remembers: whether equal questions have equal answers: those are then shared and remembered.
-        kept: whether a worker answers the next question too; otherwise nothing of one is left for the next.
-        remedy: what to say where a limit was met.
+        seconds: time limit of one computation.
+        memory: memory limit of a worker in bytes.
+        nice: niceness of the workers.
+        stoppable: whether a running computation is stopped when nobody waits for it.
+        workers: number of computations at the same time.
+        remembers: whether equal jobs have equal answers, which are then shared and cached.
+        kept: whether a worker computes further jobs; if not, each job has a new process, so that no data remain.
+        remedy: sentence that follows the message about an exceeded limit.
     """
 
     def __init__(
@@ -189,14 +193,14 @@ class Lane:
             self._idle.put(worker)
         self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="studio-lane")
         self._known: OrderedDict[str, tuple[Json, int]] = OrderedDict()
-        self._asked: dict[str | int, _Asked] = {}
+        self._asked: dict[str | int, _Job] = {}
         self._lock = threading.Lock()
         self._closed = False
 
     async def answer(self, job: str, arguments: Json, gone: Gone | None = None) -> Json:
-        """The result of a job; raises what the job raised. ``gone`` says whether the asker has left."""
+        """Return the result of a job, or raise its error. ``gone`` returns whether the client has disconnected."""
         asked = self._ask(self._line(job, arguments))
-        if not isinstance(asked, _Asked):
+        if not isinstance(asked, _Job):
             return _result(asked)
         waiter = asyncio.wrap_future(asked.future)
         try:
@@ -213,30 +217,31 @@ class Lane:
             self._leave(asked)
 
     def _line(self, job: str, arguments: Json) -> str:
+        """Return a job as the line that a worker reads."""
         return json.dumps(
             {"job": job, "arguments": arguments, "seconds": self._seconds}, sort_keys=True, allow_nan=False
         )
 
-    def _ask(self, line: str) -> _Asked | Json:
-        """The question, queued with all that ask the same, or its answer where that is known."""
+    def _ask(self, line: str) -> _Job | Json:
+        """Return the job, queued or joined with an equal one, or its answer if that is cached."""
         with self._lock:
             if self._closed:
-                raise errors.Infeasible("The studio is closing: nothing is computed any more.")
+                raise errors.Infeasible("The studio is closing and computes nothing any more.")
             if line in self._known:
                 self._known.move_to_end(line)
                 return self._known[line][0]
-            asked = self._asked.get(line)  # none, unless equal ones are shared
+            asked = self._asked.get(line)  # None, unless equal jobs are shared
             if asked is None or asked.dropped:
                 if len(self._asked) >= MOST_WAITING:
-                    raise Busy(f"{MOST_WAITING} questions of this sort wait for their answers. Ask again in a while.")
-                asked = _Asked(line)
+                    raise Busy(f"{MOST_WAITING} questions of this kind wait for their answers. Ask again in a while.")
+                asked = _Job(line)
                 self._asked[line if self._remembers else id(asked)] = asked
                 asked.future = self._threads.submit(self._compute, asked)
             asked.waiting += 1
             return asked
 
-    def _leave(self, asked: _Asked) -> None:
-        """One asker less; the last one takes the question with them."""
+    def _leave(self, asked: _Job) -> None:
+        """Count one waiting request less; without any, drop the job."""
         with self._lock:
             asked.waiting -= 1
             if asked.waiting > 0 or asked.future.done():
@@ -249,26 +254,26 @@ class Lane:
                 timer.daemon = True
                 timer.start()
 
-    def _stop(self, asked: _Asked) -> None:
-        """Stop what still runs though nobody waits for it."""
+    def _stop(self, asked: _Job) -> None:
+        """Stop the computation if nobody waits for it."""
         with self._lock:
             if asked.worker is not None and asked.waiting == 0:
                 asked.dropped = True
                 asked.worker.kill()
 
-    def _forget(self, asked: _Asked) -> None:
+    def _forget(self, asked: _Job) -> None:
         key = asked.line if self._remembers else id(asked)
         if self._asked.get(key) is asked:
             del self._asked[key]
 
-    def _compute(self, asked: _Asked) -> Json:
+    def _compute(self, asked: _Job) -> Json:
         worker = self._idle.get()
         with self._lock:
             asked.worker = worker
         try:
             used = worker.process is not None
             text, late = worker.ask(asked.line, self._seconds)
-            # Of a worker that was there before it may be the end of another question, or somebody else's doing.
+            # A worker that served before may have been ended for an earlier job, or by the system: try once more.
             if used and not (text or late or asked.dropped or self._closed):
                 text, late = worker.ask(asked.line, self._seconds)
             found: Json = json.loads(text) if text else self._too_long()
@@ -287,13 +292,14 @@ class Lane:
         return found
 
     def _too_long(self) -> Json:
+        """Return the error of a computation that exceeded a limit."""
         sentence = f"The computation was stopped: it needs more than {self._seconds:g} seconds or too much memory."
         return {"error": f"{sentence} {self._remedy}", "kind": "Infeasible"}
 
     def working(self) -> list[Json]:
-        """What is being computed or waits: its job, the seconds since it was asked, and how far it has come.
+        """Return the jobs that wait or are computed: name, seconds since the request, and progress.
 
-        Where there is a part of the answer already: ``found``, and in ``asked`` what of.
+        If a part of the answer is known, it is in ``found``, and the arguments of the job are in ``asked``.
         """
         with self._lock:
             return [
@@ -308,13 +314,13 @@ class Lane:
             ]
 
     def warm(self, job: str, arguments: Json) -> Future[Json]:
-        """Start the workers now, on a question that will be asked first; its answer is remembered where answers are."""
-        asked = _Asked(self._line(job, arguments))
+        """Start the workers now, on a job that the page requests first; its answer is cached if answers are."""
+        asked = _Job(self._line(job, arguments))
         first, *_ = [self._threads.submit(self._compute, asked) for _ in self._workers]
         return first
 
     def close(self) -> None:
-        """End the workers and all questions; there is no next one."""
+        """End the workers and all jobs, and accept no more."""
         with self._lock:
             self._closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -323,6 +329,7 @@ class Lane:
 
 
 def _result(found: Json) -> Json:
+    """Return the result in a worker's answer, or raise its error."""
     if "ok" in found:
         result: Json = found["ok"]
         return result

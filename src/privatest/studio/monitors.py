@@ -1,7 +1,7 @@
-"""Monitors and sequential tests that the page follows: fed by requests or by a file. Only what they release is shown.
+"""Monitors and sequential tests of the studio, which read records from requests or from a file.
 
-Each lives in a worker process of its own (``_Followed``, and the jobs below it); the server keeps ``Monitors``, which
-of them there are and what they said last.
+Each runs in a worker process of its own (``_Followed`` and the jobs below it). The server keeps a list of them with
+their last states (``Monitors``). The page shows only what they release.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,14 @@ MOST_MONITORS = 16
 MOST_STARTING = 2
 SHOWN = 400
 TOLD = ("null", "alternative", "epsilon", "privacy", "beta", "dataset", "request")
-"""What a monitor's state repeats of the question."""
+"""Settings that a monitor's state repeats."""
 NOUNS = {"/monitors": "monitor", "/sequentials": "sequential"}
-"""What is followed, by the request that starts it; the names of those that run begin so."""
-_REMEDY = "The monitor has stopped. Start another one, with a request of its own."
+"""The name of what a request starts; the names of running ones begin with it."""
+_REMEDY = "The monitor has stopped. Start another one under a new request name."
 
 
 class _Followed:
-    """One monitor and what was asked of it."""
+    """A monitor or sequential test in its worker, with its settings."""
 
     def __init__(self, monitor: Any, asked: Json, path: Path | None) -> None:
         self.monitor, self.asked, self.path = monitor, asked, path
@@ -41,7 +42,7 @@ class _Followed:
         self.problem = ""
 
     def feed(self, lines: Iterable[bytes | str]) -> None:
-        """Hand on records; none after an alarm."""
+        """Pass records on; none after an alarm."""
         with self.lock:
             if self.monitor.result is None and not self.stop.is_set():
                 alarm = self.monitor.update_many(pt.data.read_lines(lines))
@@ -49,6 +50,7 @@ class _Followed:
                     self.alarms.append(alarm.to_dict())
 
     def state(self, name: str) -> Json:
+        """Return what the page shows: settings, releases and problems."""
         with self.lock:
             trace = [float(each) for each in self.monitor.trace]
             walk = getattr(self.monitor, "walk", None)  # of a sequential test
@@ -64,7 +66,7 @@ class _Followed:
                     "drift_detected": self.monitor.result is not None,
                     "alarms": list(self.alarms),
                     "trace": trace[-SHOWN:],
-                    # of a monitor: what its alarm looks at, computed from the trace
+                    # a monitor's alarm statistic, computed from the trace
                     "threshold": getattr(self.monitor, "threshold", None),
                     "levels": list(getattr(self.monitor, "levels", ()))[-SHOWN:],
                     "settings": self.monitor.values(),
@@ -85,7 +87,7 @@ class _Followed:
             finally:
                 file.close()
         except errors.PrivatestError as problem:
-            # Its file's place in this folder is all that the page knows of.
+            # The page knows only the file's place in the folder.
             self.problem = str(problem).replace(str(self.path), str(self.asked["path"]))
             self.stop.set()
         except OSError as problem:
@@ -93,19 +95,21 @@ class _Followed:
             self.stop.set()
 
     def _ended(self, seconds: float = 0) -> bool:
+        """Wait, and return whether the monitor was stopped or has raised an alarm."""
         return self.stop.wait(seconds) or self.monitor.result is not None
 
 
 _here: list[_Followed] = []
-"""The one monitor of this worker."""
+"""The monitor of this worker."""
 
 
 def _start(name: str, route: str, asked: Json, path: str | None, ledger: str) -> Json:
+    """Start the monitor of this worker, charged to the ledger, and return its state."""
     try:
         settings = arguments(route, asked, options.RULE, options.PAYER)
-        monitor = getattr(pt, options.QUESTIONS[route].call)(**settings, ledger=ledger_of(ledger), source=path)
+        monitor = attrgetter(options.QUESTIONS[route].call)(pt)(**settings, ledger=ledger_of(ledger), source=path)
     except errors.PrivatestError as error:
-        if path is not None:  # its place in the folder is all that the page knows of
+        if path is not None:  # the page knows only its place in the folder
             error.args = (str(error).replace(path, asked["path"]), *error.args[1:])
         raise
     made = _Followed(monitor, asked, None if path is None else Path(path))
@@ -116,11 +120,11 @@ def _start(name: str, route: str, asked: Json, path: str | None, ledger: str) ->
 
 
 def _then(do: Callable[..., None]) -> Callable[..., Json]:
-    """A job on the monitor of this worker, which answers with its state."""
+    """Return a job that acts on the monitor of this worker and returns its state."""
 
     def job(name: str, **arguments: Any) -> Json:
         if not _here:
-            raise errors.Infeasible("The monitor's process has ended, and the monitor with it.")
+            raise errors.Infeasible("The process of this monitor has ended. Start another monitor.")
         do(_here[0], **arguments)
         return _here[0].state(name)
 
@@ -136,25 +140,25 @@ JOBS: dict[str, Callable[..., Json]] = {
 
 
 class _KnownMonitor:
-    """One monitor as the server knows it: its worker, and what it said last."""
+    """A monitor as the server knows it: its worker and its last state."""
 
     def __init__(self, name: str, asked: Json) -> None:
         self.name, self.asked = name, asked
         self.said: Json | None = None
         self.over = False
         self.begun = asyncio.Event()
-        # A single worker, so that what is asked of a monitor is done in the order in which it was asked.
+        # A single worker, so that requests to a monitor are carried out in order.
         self.lane = Lane(seconds=60, memory=RUNNING, nice=4, remembers=False, remedy=STAYS)
 
     async def ask(self, job: str, gone: Gone | None = None, **arguments: Any) -> Json:
-        """Its state after a job; one that is over answers from memory."""
+        """Return the state after a job. A monitor that has ended returns its last state."""
         if self.said is None or not self.over:
             try:
                 self.said = await self.lane.answer(job, {"name": self.name, **arguments}, gone)
             except errors.Infeasible as error:
                 if self.said is None:
                     raise
-                if self.over:  # by a question before this one
+                if self.over:  # by an earlier request
                     return self.said
                 self.said = {**self.said, "following": False, "stopped": True, "problem": str(error)}
             if self.said["stopped"] or self.said["drift_detected"]:
@@ -162,13 +166,13 @@ class _KnownMonitor:
         return self.said
 
     def end(self) -> None:
-        """It releases nothing more: its process goes, what it said stays."""
+        """End its process, and keep its last state."""
         self.over = True
         self.lane.close()
 
 
 class Monitors:
-    """The monitors of one studio, or its sequential tests, in memory; the oldest stops when there are too many."""
+    """The monitors of a studio, or its sequential tests. The oldest is stopped when there are too many."""
 
     def __init__(self, folder: Folder, budgets: Budgets, route: str = "/monitors") -> None:
         self._folder, self._budgets, self._route = folder, budgets, route
@@ -177,7 +181,7 @@ class Monitors:
         self._count = 0
 
     async def start(self, asked: Json, gone: Gone) -> Json:
-        """A monitor, charged once; the same request again gives the one that is there."""
+        """Start a monitor, charged once, and return its state. The same request again returns the same monitor."""
         path = None if asked["path"] is None else await asyncio.to_thread(self._folder.find, asked["path"])
         ledger = self._budgets.packed()
         for each in self._all.values():
@@ -185,11 +189,11 @@ class Monitors:
                 if each.asked != asked:
                     raise errors.RequestConflict(
                         f"Request {asked['request']!r} on data set {asked['dataset']!r} is a monitor with other "
-                        "settings. Give this one another name."
+                        "settings. Use another request name."
                     )
                 await each.begun.wait()
                 if each.said is None:
-                    raise errors.Infeasible("This monitor was asked for at the same time and did not begin.")
+                    raise errors.Infeasible("This monitor could not be started. Repeat the request.")
                 return await each.ask("monitor_state")
         self._count += 1
         made = _KnownMonitor(f"{NOUNS[self._route]}-{self._count}", asked)
@@ -211,24 +215,24 @@ class Monitors:
         return state
 
     async def listed(self) -> list[Json]:
-        """The state of every monitor that has begun, the oldest first."""
+        """Return the state of every monitor that has begun, the oldest first."""
         return await asyncio.gather(*(each.ask("monitor_state") for each in self._all.values() if each.said))
 
     async def state(self, name: str) -> Json:
-        """The state of one."""
+        """Return the state of a monitor."""
         return await self._find(name).ask("monitor_state")
 
     async def feed(self, name: str, lines: list[str]) -> Json:
-        """Hand records to a monitor that follows no file."""
+        """Pass records to a monitor that follows no file, and return its state."""
         found = self._find(name)
         if found.asked["path"] is not None:
-            raise errors.InvalidInput("This monitor follows a file. Start another one to send records to.")
+            raise errors.InvalidInput("This monitor follows a file. Start another one to send records.")
         if found.said is not None and found.said["stopped"]:
             raise errors.InvalidInput("This monitor was stopped. Start another one.")
         return await found.ask("monitor_feed", lines=lines)
 
     async def stop(self, name: str) -> Json:
-        """Follow no more; what was released stays visible."""
+        """Stop a monitor, and return its state, which stays visible."""
         found = self._find(name)
         state = await found.ask("monitor_stop")
         if not state["stopped"]:
@@ -236,12 +240,12 @@ class Monitors:
         return state
 
     def close(self) -> None:
-        """End all of them."""
+        """End all monitors."""
         for each in self._all.values():
             each.end()
 
     def _find(self, name: str) -> _KnownMonitor:
         found = self._all.get(name)
         if found is None:
-            raise errors.InvalidInput("There is no monitor of this name. The studio keeps them in memory only.")
+            raise errors.InvalidInput("No monitor has this name. Monitors end when the studio ends.")
         return found

@@ -1,8 +1,8 @@
-"""Runs on data, all of them through a ledger: charged before anything is released, once per request name.
+"""Runs on data. All are charged to a ledger before anything is released, once per request name.
 
-Requests name files inside one folder, or uploaded ones, never any other: a path is resolved first, symbolic links and
-all, and must then lie inside the resolved folder. ``Folder``, ``Uploads``, ``Budgets`` and ``address_of`` stand in the
-server; the jobs run in worker processes, one for each run.
+Requests name files inside one folder, or uploads: a path is resolved with its symbolic links and must lie inside the
+resolved folder. ``Folder``, ``Uploads``, ``Budgets`` and ``address_of`` are used by the server; the jobs run in worker
+processes, one for each run.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path, PureWindowsPath
 from typing import Any, BinaryIO
 
@@ -27,18 +28,19 @@ from privatest import errors, options
 from privatest.studio.answering import arguments, law_of
 
 Json = dict[str, Any]
-STAYS = "If it was charged before it was stopped, the same request under the same name is completed at no new charge."
-
+STAYS = (
+    "If it was charged before it was stopped, repeating the request under the same name completes it free of charge."
+)
 
 MOST_LISTED = 500
 MOST_UPLOADS = 8
 DEMO = "demo"
-"""The demonstration's data set, and how its files' names begin."""
+"""The data set of the demonstration; the names of its files begin with it."""
 KINDS = (".csv", ".tsv", ".txt", ".parquet", ".feather", ".arrow")
 
 
 class Folder:
-    """The folder given at start, or none."""
+    """The folder that was given at start, if any."""
 
     def __init__(self, where: str | os.PathLike[str] | None) -> None:
         self._root: Path | None = None
@@ -46,33 +48,33 @@ class Folder:
             root = Path(where).expanduser()
             if not root.is_dir():
                 raise errors.InvalidInput(
-                    f"folder={str(where)!r} is no folder. Name one that is there, or leave it out."
+                    f"folder={str(where)!r} is not a folder. Name an existing one, or leave it out."
                 )
             self._root = root.resolve()
         self.made_up: dict[str, Path] = {}
-        """Files of the demonstration, by the names under which they are asked for."""
+        """Files of the demonstration, by the names that requests use."""
 
     @property
     def root(self) -> str | None:
-        """The folder, resolved; None: no path can be named."""
+        """The resolved folder, or None if there is none."""
         return None if self._root is None else str(self._root)
 
     def find(self, name: str) -> Path:
-        """The file of that name inside the folder; anything else is refused, without saying what is there."""
+        """Return the file of this name inside the folder. The refusal of another name does not tell what exists."""
         if name in self.made_up:
             return self.made_up[name]
         if self._root is None:
             raise errors.InvalidInput(
-                "No folder was given at start. Upload the file, or start the studio with a folder."
+                "The studio was started without a folder. Upload the file, or start the studio with a folder."
             )
         plain = not ("\0" in name or "\\" in name or Path(name).is_absolute() or PureWindowsPath(name).drive)
         found = self._inside(self._root / name) if plain else None
         if found is None:
-            raise errors.InvalidInput("path must name a file inside the studio's folder, relative to it.")
+            raise errors.InvalidInput("path must name a file inside the studio's folder, relative to that folder.")
         return found
 
     def _inside(self, path: Path) -> Path | None:
-        """The file that a path leads to, links followed; None if that lies outside or is no file."""
+        """Return the file that a path leads to after links; None if it lies outside the folder or is not a file."""
         assert self._root is not None
         try:
             found = path.resolve(strict=True)
@@ -81,7 +83,7 @@ class Folder:
             return None
 
     def listed(self) -> list[str]:
-        """Data files in the folder and below, at most 500, hidden ones and links out of it left aside."""
+        """Return at most 500 data files in the folder and its subfolders, without hidden ones and links to outside."""
         if self._root is None:
             return []
         names: list[str] = []
@@ -103,7 +105,7 @@ class Folder:
 
 
 class Uploads:
-    """Uploaded files, the last eight, in a private folder that goes when the studio ends."""
+    """The last eight uploaded files, in a private folder that is removed when the studio ends."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -112,10 +114,10 @@ class Uploads:
         self._count = 0
 
     def new(self, name: str) -> tuple[str, BinaryIO]:
-        """A file to write an upload to, and the word it will be known by. Only the ending of ``name`` is used."""
+        """Return the name of a new upload and a file to write it to. Only the ending of ``name`` is used."""
         kind = Path(name).suffix.lower() if "\0" not in name else ""
         if kind not in KINDS:
-            raise errors.InvalidInput(f"name must end in one of {', '.join(KINDS)}: it says how the file is read.")
+            raise errors.InvalidInput(f"name must end in one of {', '.join(KINDS)}, which says how to read the file.")
         with self._lock:
             if self._folder is None:
                 self._folder = Path(tempfile.mkdtemp(prefix="privatest-studio-"))
@@ -125,22 +127,22 @@ class Uploads:
             return word, open(self._folder / (word + kind), "xb")  # closed by whoever writes
 
     def keep(self, word: str, path: str) -> None:
-        """The upload is complete; the oldest goes if there are too many."""
+        """Keep a complete upload; remove the oldest if there are too many."""
         with self._lock:
             self._kept[word] = Path(path)
             while len(self._kept) > MOST_UPLOADS:
                 self._kept.popitem(last=False)[1].unlink(missing_ok=True)
 
     def find(self, word: str) -> Path:
-        """The file of a complete upload."""
+        """Return the file of a complete upload."""
         with self._lock:
             found = self._kept.get(word)
         if found is None:
-            raise errors.InvalidInput("upload must be what an upload returned, one of the last eight. Upload it again.")
+            raise errors.InvalidInput("upload must name one of the last eight uploads. Upload the file again.")
         return found
 
     def close(self) -> None:
-        """Remove everything."""
+        """Remove all uploads."""
         with self._lock:
             if self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)
@@ -149,7 +151,7 @@ class Uploads:
 
 
 class Budgets:
-    """The ledger given at start, or none."""
+    """The ledger that was given at start, if any."""
 
     def __init__(self, ledger: Any) -> None:
         self._demo: Callable[[], Any] | None = None
@@ -158,8 +160,8 @@ class Budgets:
             self._ledger = pt.Ledger(ledger, create=False) if given else ledger
         except errors.LedgerUnavailable as error:
             raise type(error)(
-                f"{error} The studio starts none: grant a budget first, with privatest ledger grant, or give the "
-                "ledger that is there."
+                f"{error} The studio does not create a ledger. Grant a budget first with privatest ledger grant, or "
+                "name an existing ledger."
             ) from None
         try:
             self._packed = None if ledger is None else base64.b64encode(pickle.dumps(self._ledger)).decode()
@@ -170,17 +172,19 @@ class Budgets:
 
     @property
     def given(self) -> bool:
-        """Whether anything can be run on data."""
+        """Whether there is a ledger, so that runs on data are possible."""
         return self._packed is not None
 
     def demonstrate(self, folder: Folder) -> None:
-        """Made-up data and a ledger for them, where none was given; both go when the studio ends.
+        """Make up data and a ledger for them, which are removed when the studio ends.
 
-        Guarantees: the budget covers the made-up files and nothing else, so that no real file, no upload and no record
-        that somebody sends can be charged to it; where there is a ledger, nothing is made.
+        Guarantees: the budget covers only the made-up files, so that no real file, upload or record can be charged to
+        it. If a ledger was given at start, nothing is made up.
         """
         if self.given and not folder.made_up:
-            raise errors.InvalidInput("A ledger was given at start: run on your data with it. Nothing was made up.")
+            raise errors.InvalidInput(
+                "The studio was started with a ledger. Use it for your data; made-up data are for studios without one."
+            )
         if folder.made_up:
             return
         place = Path(tempfile.mkdtemp(prefix="privatest-demo-"))
@@ -192,22 +196,22 @@ class Budgets:
         folder.made_up.update(files)
 
     def close(self) -> None:
-        """Remove what was made up."""
+        """Remove the made-up data and their ledger."""
         if self._demo is not None:
             self._demo()
 
     def packed(self) -> str:
-        """The ledger as a worker opens it (``ledger_of``), or a refusal."""
+        """Return the ledger as text for a worker (:func:`ledger_of`); raise InvalidInput if there is none."""
         if self._packed is None:
             raise errors.InvalidInput(
-                "No ledger was given at start, so nothing is run on data. Start the studio with a ledger: "
-                "privatest studio --ledger FILE. Made-up data can be tried without: the demonstration."
+                "Nothing can be run on data, because the studio was started without a ledger. Start it with "
+                "privatest studio --ledger FILE, or try the demonstration with made-up data."
             )
         return self._packed
 
 
 def _made_up(place: Path) -> dict[str, Path]:
-    """Files of nobody's records: measurements, two groups of visitors, and a stream that changes half-way."""
+    """Write made-up files: measurements, two groups of visitors, and a stream that changes half-way."""
     rng = np.random.default_rng(2019)
     place.mkdir()
     values = [f"p{i % 300},{value:.4f}" for i, value in enumerate(rng.normal(0.5, 1, 400))]
@@ -225,12 +229,13 @@ def _made_up(place: Path) -> dict[str, Path]:
 
 
 def ledger_of(packed: str) -> pt.Ledger:
-    """The ledger that :meth:`Budgets.packed` wrote, in this process."""
+    """Return the ledger from the text of :meth:`Budgets.packed`."""
     ledger: pt.Ledger = pickle.loads(base64.b64decode(packed))
     return ledger
 
 
 def _budget(book: pt.Ledger, name: str) -> Json:
+    """Return what is granted, spent and left of a data set's budget, and what it covers."""
     granted, spent, left, covers = book.granted(name), book.spent(name), book.left(name), book.covers(name)
     files = None if covers is None else [_shown(one, {}) for one in covers]
     return {
@@ -243,13 +248,13 @@ def _budget(book: pt.Ledger, name: str) -> Json:
 
 
 def _plain(amount: Any) -> float | str:
-    """An epsilon as a number, every other notion as its text."""
+    """Return an epsilon as a number, and any other notion as its text."""
     text: str | None = getattr(amount, "text", None)
     return float(amount) if text is None else text
 
 
 def address_of(source: Json, folder: Folder, uploads: Uploads) -> Path:
-    """The file that a request names."""
+    """Return the file that a request names."""
     return folder.find(source["path"]) if source.get("path") is not None else uploads.find(source["upload"])
 
 
@@ -259,8 +264,8 @@ def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
     if "n" not in rules:
         if asked["neighbours"] == "add-remove":
             raise errors.InvalidInput(
-                "n is missing: with neighbours='add-remove' the number of records is not public, so the test is "
-                "designed for the number that you expect. Give n."
+                "n is missing. With neighbours='add-remove' the number of records is private, so the test is designed "
+                "for the number that you expect. Give n."
             )
         rows = {"max_rows_per_unit": rules["max_rows_per_unit"]} if "max_rows_per_unit" in rules else {}
         rules["n"] = pt.data.count_records(path, **where, **rows)
@@ -270,17 +275,17 @@ def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
 
 
 def _asks(request: str) -> Callable[..., Any]:
-    """A run by the function of the package that the table names, which opens the data itself."""
+    """Return a run by the function that the table of options names, which opens the data itself."""
 
     def run(asked: Json, *paths: Path, ledger: pt.Ledger) -> Any:
         settings = arguments(request, asked, options.RULE, options.WHERE, options.RUN, options.PAYER)
-        return getattr(pt, options.QUESTIONS[request].call)(*paths, ledger=ledger, **settings)
+        return attrgetter(options.QUESTIONS[request].call)(pt)(*paths, ledger=ledger, **settings)
 
     return run
 
 
 def _once(run: Callable[..., Any], kind: str) -> Callable[..., Json]:
-    """The run as a job: with the names that users know in place of paths on this machine, in all that it says."""
+    """Return a run as a job, whose answers and messages show the names that users know instead of paths."""
 
     def job(asked: Json, paths: dict[str, str], ledger: str) -> Json:
         book, name = ledger_of(ledger), asked["dataset"]
@@ -292,7 +297,7 @@ def _once(run: Callable[..., Any], kind: str) -> Callable[..., Json]:
             raise
         except Exception as error:
             note = errors.charge_note(error) or "Nothing was charged."
-            raise errors.Infeasible(f"The run ended with {type(error).__name__}. {note}") from None
+            raise errors.Infeasible(f"The run failed ({type(error).__name__}). {note}") from None
         receipt = release.receipt
         if receipt is not None:
             named = {key: _shown(getattr(receipt, key), shown) for key in ("source", "given")}
@@ -306,7 +311,7 @@ def _once(run: Callable[..., Any], kind: str) -> Callable[..., Json]:
 
 
 def _page(kind: str, asked: Json, release: Any, book: pt.Ledger) -> str:
-    """The report of a run, in the words of the command line; paths as the page knows them."""
+    """Return the report of a run, with paths as the page knows them."""
     from privatest import report  # for the start-up time of every worker
 
     question = {name: value for name, value in asked.items() if value is not None and name not in _NOT_ASKED}
@@ -324,13 +329,14 @@ _NOT_ASKED = {"source", "report", "purpose", "author"}
 
 
 def _renamed(text: str, shown: dict[str, str]) -> str:
+    """Return a text with paths replaced by the names that users know."""
     for path, name in shown.items():
         text = text.replace(path, name)
     return text
 
 
 def _shown(source: str | None, shown: dict[str, str]) -> str | None:
-    """A source's name without this machine's folders."""
+    """Return the name of a source without this machine's folders."""
     if source is None or source in shown:
         return None if source is None else shown[source]
     text = _renamed(source, shown)
@@ -338,14 +344,14 @@ def _shown(source: str | None, shown: dict[str, str]) -> str | None:
 
 
 def _about(folder: str | None, ledger: str | None) -> Json:
-    """The files that can be named, and every data set with its budget."""
+    """Return the files that can be named, and the budgets of all data sets."""
     book = None if ledger is None else ledger_of(ledger)
     budgets = [] if book is None else [_budget(book, name) for name in book.datasets()]
     return {"files": Folder(folder).listed(), "budgets": budgets}
 
 
 def _columns(asked: Json, path: str) -> Json:
-    """The names of a file's columns, and nothing else of it."""
+    """Return the names of a file's columns, and nothing else from the file."""
     try:
         return {"columns": [name for name in pt.data.column_names(Path(path)) if name.isprintable()]}
     except errors.PrivatestError as error:

@@ -1,10 +1,10 @@
-"""A process that computes for the studio: one JSON line in, one JSON line out, until its input ends.
+"""The worker: a process that computes for the studio. It reads a job per line as JSON and prints the answer as JSON.
 
-Before the answer there may be lines that say how far it has come: {"headway": sentence}, perhaps with the rows that
-were found so far and what was asked: {"headway": sentence, "found": rows, "asked": arguments}.
+Before the answer it may print lines about its progress: {"headway": sentence}, with the rows found so far and the
+arguments of the job if there are any: {"headway": sentence, "found": rows, "asked": arguments}.
 
-Started as ``python -m privatest.studio.worker NICE MEMORY``. In a process of its own a computation can be stopped,
-shares no interpreter lock with the page, and a limit on memory holds. It ends with whoever started it.
+It is started as ``python -m privatest.studio.worker NICE MEMORY``. A computation in its own process can be stopped,
+shares no interpreter lock with the page, and has a memory limit. The worker ends when its input ends.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from privatest.studio.lanes import LOOK, NEEDED
 
 JOBS = {**answering.JOBS, **runs.JOBS, **monitors.JOBS}
 FIRST = {LOOK: "decompose", NEEDED: "sample_size"}
-"""What the workers of a page's first answers will need."""
+"""The functions that the workers of a page's first answers will call."""
 EVERY = 0.4
-"""Seconds between two words on how far it has come."""
+"""Seconds between two reports of progress."""
 MARGIN = 5.0
-"""Seconds beyond the limit after which a worker ends by itself: whoever should have ended it is gone."""
+"""Seconds beyond the limit after which a worker ends by itself, because the server that should end it is gone."""
 
 
 def answer(line: str) -> dict[str, Any]:
-    """The answer to one line: {"ok": result}, or {"error": sentence, "kind": name}."""
+    """Return the answer to one line: {"ok": result}, or {"error": sentence, "kind": name}."""
     try:
         asked = json.loads(line)
         return {"ok": answering.plain_number(JOBS[asked["job"]](**asked["arguments"]))}
     except errors.PrivatestError as error:
         said = [str(error), *filter(None, [errors.charge_note(error)])]
         return {"error": " ".join(said), "kind": type(error).__name__}
-    except Exception as error:  # whatever it is, it says that these settings are beyond us
+    except Exception as error:
         return {
-            "error": f"These settings are beyond what can be computed ({type(error).__name__}).",
+            "error": f"This cannot be computed for these settings ({type(error).__name__}).",
             "kind": "Infeasible",
         }
 
 
 def main() -> None:
-    """Answer until the input ends."""
+    """Answer jobs until the input ends."""
     warnings.simplefilter("ignore")
     nice, memory = int(sys.argv[1]), int(sys.argv[2])
     with contextlib.suppress(ImportError, ValueError, OSError, AttributeError):
@@ -70,15 +70,15 @@ def main() -> None:
             line = asked.get()
             seconds = json.loads(line).get("seconds", 60.0)
             faulthandler.dump_traceback_later(seconds + MARGIN, exit=True, file=nowhere)
-            # Plans tell how far they have come, which depends on public settings alone; runs on data tell nothing.
+            # Plans report progress, which depends on public settings alone; runs on data report nothing.
             public = json.loads(line)["job"] in answering.JOBS
-            with pt.progress(_Teller(json.loads(line)["arguments"]) if public else lambda _: None):
+            with pt.progress(_ProgressPrinter(json.loads(line)["arguments"]) if public else lambda _: None):
                 print(json.dumps(answer(line), allow_nan=False), flush=True)
             faulthandler.cancel_dump_traceback_later()
 
 
-class _Teller:
-    """Writes how far a computation has come, a few times a second at most; never after its answer."""
+class _ProgressPrinter:
+    """A listener that prints how far a computation is, at most a few times per second."""
 
     def __init__(self, asked: dict[str, Any]) -> None:
         self._next, self._asked, self._found = time.monotonic() + EVERY, asked, None
@@ -87,15 +87,15 @@ class _Teller:
         self._found = headway.found or self._found
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + EVERY
-            told: dict[str, Any] = {"headway": str(headway)}
+            line: dict[str, Any] = {"headway": str(headway)}
             if self._found is not None:
                 rows = [asdict(row) for row in self._found]
-                told |= {"found": answering.plain_number(rows), "asked": self._asked}
-            print(json.dumps(told), flush=True)
+                line |= {"found": answering.plain_number(rows), "asked": self._asked}
+            print(json.dumps(line), flush=True)
 
 
 def _read(asked: queue.SimpleQueue[str]) -> None:
-    """Hand on questions; when their source is gone, end whatever is being computed."""
+    """Put jobs from the input into the queue; when the input ends, end the process and its computation."""
     with contextlib.suppress(OSError, ValueError):
         for line in sys.stdin:
             asked.put(line)

@@ -207,7 +207,7 @@ export function drawWidths({ points, parameter, ends, at, body }) {
     yaxis: { title: { text: "length of the interval" }, rangemode: "tozero" },
   });
   const said = sorted.map((each) => `${short(each.width)} at ${short(each.at)}`).join(", ");
-  return show("chart-widths", traces, made, `Expected length of the interval for ${parameter}: ${said}.`, { epsilon: String(body.epsilon), n: String(body.n), points: String(sorted.length), bounds: String(sorted.filter((each) => each.bound !== null).length) });
+  return show("chart-widths", traces, made, `Expected width of the interval for ${parameter}: ${said}.`, { epsilon: String(body.epsilon), n: String(body.n), points: String(sorted.length), bounds: String(sorted.filter((each) => each.bound !== null).length) });
 }
 
 // How probably a lift is found, along the lift.

@@ -67,7 +67,7 @@ export function follower(kind) {
     const text = file ? await file.text() : by(`${feed}-lines`).value;
     const lines = text.split(/\r?\n/);
     if (lines.at(-1) === "") lines.pop();
-    if (!lines.length) throw new Error("Write records, one a line, or pick a file.");
+    if (!lines.length) throw new Error("Write records, one per line, or choose a file.");
     for (let i = 0; i < lines.length; i += AT_ONCE) {
       const state = await post(`${route}/${followed}/records`, { lines: lines.slice(i, i + AT_ONCE).map((line) => line.slice(0, 1000)) });
       await show(state);

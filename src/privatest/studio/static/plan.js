@@ -216,7 +216,7 @@ function askAlong(settings, pair) {
   const note = (text) => { by("along-note").textContent = text; };
   questions.along.stop();
   if (!family) return note("");
-  if (!ends.every(Number.isFinite)) return note("Say between which two numbers the ? lies.");
+  if (!ends.every(Number.isFinite)) return note("Give two numbers between which the ? lies.");
   const alpha = settings.goal === "errors" ? settings.alpha : null;
   const asked = { ...pair, ...shared(settings, "/along"), n: settings.n, alpha, family, between: ends };
   stale("along");

@@ -19,7 +19,7 @@ export const atHand = () => about;
 
 // What keeps a run from being asked for, and the way around it.
 function reasons() {
-  const reason = about.ledger ? "" : "Nothing can be run yet: no ledger was given at start. Start again with privatest studio --ledger FILE, or try made-up data.";
+  const reason = about.ledger ? "" : "Nothing can be run yet, because the studio was started without a ledger. Start it with privatest studio --ledger FILE, or try made-up data.";
   document.querySelectorAll("[data-reason]").forEach((each) => { each.hidden = !reason; each.textContent = reason; });
   document.querySelectorAll("[data-demo]").forEach((each) => { each.hidden = about.ledger && !about.demo; });
   for (const id of ["run-button", "monitor-button", "sequential-button"]) by(id).disabled = Boolean(reason) || (id === "run-button" && busy);
@@ -98,9 +98,9 @@ export async function showBudgets() {
   for (const id of ["run-dataset", "monitor-dataset", "sequential-dataset"]) if (!by(id).value && about.budgets.length === 1) by(id).value = about.budgets[0].dataset;
   for (const id of ["run-path", "run-treatment", "monitor-path", "sequential-path"]) by(id).disabled = !about.folder;
   by("budget-hint").textContent = about.ledger
-    ? "A budget is granted on the command line: privatest ledger grant --ledger FILE --dataset NAME --epsilon 1. Name the files it is for, or the same file can be charged to any data set."
-    : "There is no ledger, and so there are no budgets.";
-  if (about.demo) by("budget-hint").textContent = "This budget covers the made-up files alone, and goes when the studio ends.";
+    ? "A budget is granted on the command line: privatest ledger grant --ledger FILE --dataset NAME --epsilon 1. Use --covers to name its files; otherwise any data set can pay for the same file."
+    : "There is no ledger, so there are no budgets.";
+  if (about.demo) by("budget-hint").textContent = "This budget covers the made-up files only, and is deleted when the studio ends.";
   by("budgets").tBodies[0].replaceChildren(...about.budgets.map((each) => {
     const line = document.createElement("tr");
     [each.dataset, short(each.granted, 6), short(each.spent, 6), short(each.left, 6)].forEach((text, i) => {
@@ -198,7 +198,7 @@ export function chosenData() {
 function handedOver() {
   const last = answers[task()];
   by("report-button").disabled = !last;
-  by("report-note").textContent = last ? `A page to sign, about the request “${last[1].request}”: the answer, what it promises, and what is left of the budget.` : "A page to sign: the answer, what it promises, and what is left of the budget. There is one once something was released.";
+  by("report-note").textContent = last ? `A page to sign, about the request “${last[1].request}”: the answer, its guarantee, and what is left of the budget.` : "A page to sign: the answer, its guarantee, and what is left of the budget. Available after a release.";
   let stale = false;
   if (last) {
     try {
@@ -229,7 +229,7 @@ async function report(event) {
     link.download = `report-${answers[kind][1].request.replace(/[^\w-]+/g, "-")}.html`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-    by("report-note").textContent = `Written: ${link.download}. It is among your downloads.`;
+    by("report-note").textContent = `Saved ${link.download} in your downloads.`;
   } catch (error) {
     by("report-problem").hidden = false;
     by("report-problem").textContent = error.message;
@@ -267,7 +267,7 @@ function taskChosen() {
   chosen = task();
   said("");
   if (answers[chosen]) return void showRelease(chosen, ...answers[chosen]);
-  by("release").replaceChildren(Object.assign(document.createElement("p"), { className: "hint", textContent: "Nothing yet. Only what is shown here will have left the data." }));
+  by("release").replaceChildren(Object.assign(document.createElement("p"), { className: "hint", textContent: "Nothing yet. Only what appears here is released from the data." }));
   delete by("release").dataset.request;
   if (window.Plotly) window.Plotly.purge(by("chart-release"));
   by("chart-release").classList.remove("js-plotly-plot", "low");
@@ -284,7 +284,7 @@ async function source() {
   const file = by("run-file").files[0];
   if (file && file !== uploaded.file) Object.assign(uploaded, { word: (await upload(file)).upload, file });
   if (file) return { upload: uploaded.word };
-  if (!text("run-path")) throw new Error("Name a file in the folder, or pick one to upload.");
+  if (!text("run-path")) throw new Error("Name a file in the folder, or choose a file to upload.");
   return { path: text("run-path") };
 }
 
@@ -305,7 +305,7 @@ async function submit(event) {
     if (text("run-odd") !== null) asked.odd_epsilon = Number(text("run-odd"));
     if (kind === "test" || kind === "estimate") {
       const n = text("run-n");
-      if (settings.neighbours === "add-remove" && n === null) throw new Error("The number of records stays hidden: say for how many it shall be designed, as you expect.");
+      if (settings.neighbours === "add-remove" && n === null) throw new Error("The true number of records is hidden. Give the number that you expect; the test is designed for it.");
       asked.n = settings.neighbours === "add-remove" ? Number(n) : null;
     }
     if (kind === "change") Object.assign(asked, { order: text("run-order"), public_order: by("run-public-order").checked, false_alarm: text("run-false-alarm") === null ? null : Number(text("run-false-alarm")), assume_change: by("run-assume-change").checked });

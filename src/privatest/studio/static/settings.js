@@ -126,7 +126,7 @@ function fromTable(text) {
       if (index === 0 && parts.length >= 3) return; // a line of titles
       throw new Error(`Line ${index + 1} of the table: write label, probability under P, probability under Q.`);
     }
-    if (label in P) throw new Error(`Line ${index + 1} of the table: the label is there already.`);
+    if (label in P) throw new Error(`Line ${index + 1} of the table repeats a label. Write each label once.`);
     P[label] = p;
     Q[label] = q;
   });
@@ -204,8 +204,8 @@ const needed = (value, title) => {
 // An estimate as the API takes it, without n.
 export function estimated(settings) {
   const ends = [number(settings, "low", "? is at least"), number(settings, "high", "? is at most")];
-  if ((ends[0] === null) !== (ends[1] === null)) throw new Error("Say between which two numbers the ? lies, or leave both empty for a rate.");
-  if (!settings.estimate.trim()) throw new Error("Write what the records come from, with one question mark: bernoulli(?).");
+  if ((ends[0] === null) !== (ends[1] === null)) throw new Error("Give two numbers between which the ? lies, or leave both empty for a rate.");
+  if (!settings.estimate.trim()) throw new Error("Write the law of the records with one question mark, such as bernoulli(?).");
   return {
     family: settings.estimate.trim(), between: ends[0] === null ? null : ends, ...shared(settings, "/estimate"),
     confidence: needed(number(settings, "confidence", "Confidence"), "Confidence"),

@@ -48,7 +48,13 @@ export function sized(settings) {
   asked.estimate = key;
   waiting("width", "shortest", "coverage", "enough");
   stale("widths");
+  // What is still asked of the question before would take a refusal of this one away.
   questions.bound.stop();
+  questions.enough.stop();
+  if (asked.along !== JSON.stringify(body)) {
+    questions.along.stop();
+    asked.along = "";
+  }
   questions.here.ask(async (signal) => {
     const here = await told(() => post("/api/estimate", { ...body, at }, signal), "width", "shortest", "coverage", "enough");
     if (!here) return;

@@ -1,15 +1,14 @@
-"""Who may ask, and how much: every request passes here before anything reads it, every answer before it leaves.
+"""Access to the studio: who may talk to it, and how much they may send. Every request and every answer passes here.
 
-Refused, in this order: a Host that is not ours (DNS rebinding), an Origin or a fetch from another site (request
-forgery), a request without the key, a body that is too large, announced or not. Only the page itself, which holds
-nothing, is for everybody. Launch words are traded for the key here, and the header that holds either goes no
-further: nothing inside, no framework and none of its logs or traces, ever sees a secret. An exception that nobody
-caught becomes one sentence without a traceback.
+A request is refused, in this order, if its Host is not ours (DNS rebinding), if its Origin is another site or another
+site's page fetches (request forgery), if it lacks the key, or if its body is too large, announced or not. Only the page
+itself, which holds no data, is open to everybody. An uncaught exception becomes one sentence without a traceback.
 
-The secrets of a studio are one key, which every question must carry, and launch words, each good for one page. A word
-opens nothing by itself: it is traded for the key, once (``POST /api/key``). So an address that holds a word is worth
-nothing after the page has opened, wherever the address has been written down. They are drawn here and compared in
-constant time; they are no noise and touch no release.
+A studio has one key, which every request must carry, and launch words, each of which opens one page: the page trades
+the word for the key, once (``POST /api/key``). So an address with a word is worthless after the page has opened,
+wherever it was written down. The header that holds a secret goes no further than this module: the framework, its logs
+and its traces never see it. Secrets are drawn here and compared in constant time; they are no noise and touch no
+release.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ MOST_WORDS = 16
 MAX_BODY = 2**20
 UPLOAD = "/api/upload"
 KEY = "/api/key"
-ENTER = "Open the address that was printed at start, or enter the word behind launch= on the page. "
-AGAIN = "It opens one page; Enter in the terminal of the studio prints another."
+ENTER = "Open the address that was printed at start, or enter the word after launch= on the page. "
+AGAIN = "An address opens one page. Press Enter in the studio's terminal to print another one."
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -54,40 +53,40 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
 OURS = {"same-origin", "none"}
-"""What browsers write into Sec-Fetch-Site when the page itself, or the address bar, asks."""
+"""Values of Sec-Fetch-Site in requests from the page itself or from the address bar."""
 
 
 class Token:
-    """The key and its launch words; neither ever appears in a representation."""
+    """The key and its launch words. Its representation shows neither."""
 
     def __init__(self, text: str | None = None) -> None:
         if text is not None and (len(text) < SHORTEST or not text.isascii() or not text.isprintable() or " " in text):
             raise errors.InvalidInput(
-                f"token must be at least {SHORTEST} printable ASCII characters without spaces. Left out, one is made."
+                f"token must be at least {SHORTEST} printable ASCII characters without spaces. Or leave it out."
             )
         self.text = secrets.token_urlsafe(32) if text is None else text
         self._words: list[str] = []
         self._lock = threading.Lock()
 
     def matches(self, given: str | None) -> bool:
-        """Whether ``given`` is the key; takes the same time whatever it is."""
+        """Return whether ``given`` is the key, in a time that does not depend on it."""
         return given is not None and _same(given, self.text)
 
     def launch(self) -> str:
-        """A new launch word; the oldest of those that nobody used goes if there are too many."""
+        """Return a new launch word. If there are too many unused words, the oldest becomes invalid."""
         with self._lock:
             self._words = [*self._words[1 - MOST_WORDS :], secrets.token_urlsafe(24)]
             return self._words[-1]
 
     def redeem(self, word: str) -> bool:
-        """Whether the word is a launch word that nobody has used. It is used now."""
+        """Return whether the word is an unused launch word, and mark it as used."""
         with self._lock:
             found = [each for each in self._words if _same(word, each)]
             self._words = [each for each in self._words if each not in found]
             return bool(found)
 
     def waits(self, word: str) -> bool:
-        """Whether the word can still be used."""
+        """Return whether the word is unused."""
         with self._lock:
             return word in self._words
 
@@ -96,6 +95,7 @@ class Token:
 
 
 def _same(given: str, secret: str) -> bool:
+    """Compare a text with a secret in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())
 
 
@@ -130,10 +130,10 @@ class Guard:
         await self._pass(scope, receive, send, limit)
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, dict[str, str]] | None:
-        """Status and what to say, or None for a request that may pass."""
+        """Return the status and the content of a refusal, or None if the request may pass."""
         host = headers.get("host", "").lower()
         if _hostname(host) not in self._hosts:
-            return _refused(421, "This page is not served under that host name. Open the address printed at start.")
+            return _refused(421, "The studio is not served under this host name. Open the address printed at start.")
         page = scope["method"] == "GET" and scope["path"] == "/"
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if origin is not None and origin.lower() != f"{scope.get('scheme', 'http')}://{host}":
@@ -144,7 +144,7 @@ class Guard:
         if scope["method"] == "POST" and scope["path"] == KEY:
             if kind.lower() == "launch" and self._token.redeem(word):
                 return 200, {"key": self._token.text}
-            return _refused(401, "This launch word was used before, or is none. " + ENTER + AGAIN)
+            return _refused(401, "This launch word is wrong or was used before. " + ENTER + AGAIN)
         if page or (scope["method"] == "GET" and scope["path"].startswith("/static/")):
             return None
         if kind.lower() == "bearer" and self._token.matches(word):
@@ -152,7 +152,7 @@ class Guard:
         return _refused(401, ENTER + AGAIN)
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
-        """Hand on, counting the body; whatever the application says of a body that was too large, we say 413."""
+        """Pass the request on and count its body; answer 413 if the body is too large."""
         seen, over, started = 0, False, False
 
         async def counted() -> Message:
@@ -184,15 +184,13 @@ class Guard:
             if not over:
                 log.error("%s %s ended with %s", scope["method"], scope["path"], type(error).__name__)
                 if not started:
-                    await _answer(
-                        send, 500, {"error": "Something went wrong inside the studio. Nothing of it is shown here."}
-                    )
+                    await _answer(send, 500, {"error": "An error occurred in the studio. Its details are not shown."})
         if over and not started:
             await _answer(send, *_too_large(limit))
 
 
 def _headers(scope: Scope) -> dict[str, str]:
-    """Names in lower case; of a repeated one all values, joined, so that a second Host or Origin matches nothing."""
+    """Return the headers by lower-case name. The values of a repeated header are joined, so that they match nothing."""
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -201,7 +199,7 @@ def _headers(scope: Scope) -> dict[str, str]:
 
 
 def _hostname(host: str) -> str:
-    """Host without its port; an IPv6 address without its brackets."""
+    """Return a host without its port, and an IPv6 address without its brackets."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0]
@@ -212,7 +210,7 @@ def _refused(status: int, sentence: str) -> tuple[int, dict[str, str]]:
 
 
 def _too_large(limit: int) -> tuple[int, dict[str, str]]:
-    return _refused(413, f"The body is larger than {limit} bytes, the most that is taken here.")
+    return _refused(413, f"The body is larger than {limit} bytes, the largest that is accepted here.")
 
 
 def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from privatest.studio import create_app
-from privatest.studio.guard import HEADERS, MAX_BODY, Guard, Token
+from privatest.studio.access import HEADERS, MAX_BODY, Guard, Token
 
 TOKEN = "a-token-of-the-tests-0123456789"
 OPEN = ["/", "/static/studio.js", "/static/plotly.min.js"]

@@ -1,0 +1,697 @@
+r"""A noisy table: how many records each cell has, with noise; released once, it answers many questions.
+
+The cells are public. Each count gets noise for which all counts together meet the notion of privacy, whatever their
+number: replacing a record moves two counts by one each. Everything that is computed from the released counts costs no
+more privacy.
+
+Each answer is a weighted sum of the noisy counts, whose law is known exactly for every law of the records
+(:mod:`privatest.laws.linear`). If n is public, the same number may be subtracted from all weights: this changes the
+noise only, and makes it smallest if the weights then sum to about 0.
+
+Missing and unreadable records have a cell of their own, so how many records are present is known up to noise only.
+Given that number M the records that are present are independent, so every p-value and every interval is the worst over
+the M in an interval, whose error probability is paid for (Berger and Boos 1994).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.optimize import brentq
+
+from privatest import numbers
+from privatest.decision.inversion import normal_gap
+from privatest.decision.run import Outcome, Release
+from privatest.documents import reading
+from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.facts import Fact, Probability
+from privatest.hypotheses import as_distribution
+from privatest.hypotheses.families import number_text
+from privatest.laws.linear import Statistic, weighted
+from privatest.numbers import Floats, number_or_nan
+from privatest.privacy import Noise, Notion, Pure, as_notion, noise_from_dict
+from privatest.privacy.notions import Neighbourhood, make_neighbourhood
+from privatest.scores import Cells, EdgeCells, LabelCells
+from privatest.scores.score import cells_from_dict
+
+if TYPE_CHECKING:
+    pass
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FINE = 256
+"""The largest weight of a statistic, in units of the smallest that is told apart."""
+MISCOUNTED = 0.05
+"""The share of an interval's error probability that is spent on a wrong number of present records."""
+MOST_CELLS = 1 << 14
+NUMBERS = 3
+"""At how many numbers of present records, from the smallest to the largest possible, a tail is computed."""
+ENDS = 1e-7
+"""The accuracy of an interval's ends, as a share of the range. Ends are moved outwards by as much."""
+PROOF = 1e-3
+"""The first step outwards if the exact tail at a rough end exceeds the level, as a share of the scale."""
+EXTREME = 0.001
+"""A family whose residual has a smaller p-value does not fit."""
+ANCHORS = 8
+"""The number of places about which the spread of records is bounded; the nearest to their mean counts."""
+
+
+@dataclass(frozen=True)
+class TableAnswer(Outcome):
+    """An answer that was computed from a table: an estimate with an interval.
+
+    Guarantees: the interval holds the true value with a probability of at least ``confidence``, for every law of the
+    records (which are independent); it costs nothing beyond the table.
+
+    Attributes:
+        question: what was estimated.
+        estimate: the estimate.
+        interval: the interval.
+        confidence: the confidence of the interval.
+        among: the records that the answer is about.
+        note: what was clipped or assumed; empty if nothing was.
+    """
+
+    KIND: ClassVar[str] = "Answer from a table"
+
+    question: str
+    estimate: float
+    interval: tuple[float, float]
+    confidence: float
+    among: str = ""
+    note: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The answer in a sentence."""
+        low, high = self.interval
+        text = f"The {self.question} is about {self.estimate:.4g}, between {low:.4g} and {high:.4g}{self.among}."
+        return f"{text} {self.note}".rstrip()
+
+    def facts(self) -> list[Fact]:
+        """The answer, and what the table cost."""
+        holds = f"holds the {self.question} with probability {self.confidence:g} at least, for every law of the records"
+        return [
+            Fact("question", self.question, f"what is estimated{self.among}"),
+            Fact("estimate", self.estimate),
+            Fact("interval", self.interval, holds),
+            Fact("confidence", self.confidence),
+            Fact("note", self.note or None),
+            *self._ending(),
+        ]
+
+
+@dataclass(frozen=True)
+class TableEstimate(Outcome):
+    """Parameters of a family, from a table.
+
+    Guarantees: if the records come from a member of the family, each interval holds the true value of its parameter
+    with a probability of at least ``confidence``.
+
+    Attributes:
+        family: the family, with its question marks.
+        parameters: the names of the unknown parameters.
+        estimates, intervals: an estimate and an interval for each.
+        confidence: the confidence of each interval.
+        pvalue: the p-value of the table's residual: small if no member of the family fits the table.
+    """
+
+    KIND: ClassVar[str] = "Estimate from a table"
+
+    family: str
+    parameters: tuple[str, ...]
+    estimates: tuple[float, ...]
+    intervals: tuple[tuple[float, float], ...]
+    confidence: float
+    pvalue: float
+
+    @property
+    def estimate(self) -> Any:
+        """The estimate; of several parameters, the estimates by name."""
+        return (
+            self.estimates[0] if len(self.estimates) == 1 else dict(zip(self.parameters, self.estimates, strict=True))
+        )
+
+    @property
+    def interval(self) -> Any:
+        """The interval; of several parameters, the intervals by name."""
+        return (
+            self.intervals[0] if len(self.intervals) == 1 else dict(zip(self.parameters, self.intervals, strict=True))
+        )
+
+    def _named(self, values: Sequence[Any]) -> Any:
+        return values[0] if len(values) == 1 else dict(zip(self.parameters, values, strict=True))
+
+    @property
+    def fits(self) -> bool:
+        """Whether the family fits the table, at level 0.001."""
+        return self.pvalue > EXTREME
+
+    @property
+    def sentence(self) -> str:
+        """The estimates, after what does not fit."""
+        told = "; ".join(
+            f"{name} is about {value:.4g}, between {low:.4g} and {high:.4g}"
+            for name, value, (low, high) in zip(self.parameters, self.estimates, self.intervals, strict=True)
+        )
+        if self.fits:
+            return f"If the records come from {self.family}: {told}."
+        return (
+            f"The family {self.family} does NOT fit the table (p-value {self.pvalue:.2g}): do not report its "
+            "parameters. Use table.mean(), table.quantile(...) or another family."
+        )
+
+    def facts(self) -> list[Fact]:
+        """The parameters, and whether the family fits."""
+        holds = f"holds the true value with probability {self.confidence:g} at least, if the family fits"
+        doubt = "" if self.fits else "the family does NOT fit the table: do not report its parameters"
+        ends = zip(self.parameters, self.intervals, strict=True)
+        return [
+            *([Fact("doubt", doubt)] if doubt else []),
+            Fact("family", self.family, "the records' distribution; ? is estimated"),
+            *(Fact(name, value) for name, value in zip(self.parameters, self.estimates, strict=True)),
+            *(Fact(f"{name}_interval", interval, holds) for name, interval in ends),
+            Fact("fits", self.fits, "at level 0.001, by the table's residual"),
+            Fact("pvalue", Probability(self.pvalue), "of the residual, were the family true"),
+            *self._ending(),
+        ]
+
+
+@dataclass(frozen=True)
+class TableFit(Outcome):
+    """Whether the records come from one distribution, from a table.
+
+    Attributes:
+        decision: "null" or "alternative".
+        pvalue: the p-value, exact up to rounding to the safe side.
+        alpha: the level of the decision.
+        null: the distribution P.
+    """
+
+    KIND: ClassVar[str] = "Fit of a table"
+
+    decision: str
+    pvalue: float
+    alpha: float
+    null: str
+
+    @property
+    def sentence(self) -> str:
+        """The decision and its p-value."""
+        says = "is consistent with" if self.decision == "null" else "does not come from"
+        return f"The table {says} {self.null} at level {self.alpha:g} (p-value {self.pvalue:.3g})."
+
+    def facts(self) -> list[Fact]:
+        """The decision and its p-value."""
+        return [
+            Fact("decision", self.decision, f"at level {self.alpha:g}"),
+            Fact("pvalue", Probability(self.pvalue), "of so large a difference from P in some direction, were P true"),
+            Fact("null", self.null, "the null hypothesis P"),
+            *self._ending(),
+        ]
+
+
+@dataclass(frozen=True)
+class Table(Outcome):
+    """Noisy counts of cells, as released.
+
+    Guarantees: the counts are all that left the data. Every answer is computed from them, so all answers together cost
+    what the table cost.
+
+    Attributes:
+        cells: the cells: intervals between edges, or labels.
+        doubled: twice the noisy count of each cell, and last that of the missing and unreadable records.
+        noise: the noise on each count.
+        n: the number of records, if it is public; else None.
+        complete: whether the type of the column says that no record is missing.
+        rows: the largest number of rows of one person that are hidden.
+        column: what the cells are cells of, for titles.
+    """
+
+    KIND: ClassVar[str] = "Noisy table"
+
+    cells: Cells
+    doubled: tuple[int, ...]
+    noise: Noise
+    n: int | None = None
+    complete: bool = False
+    rows: int = 1
+    column: str = ""
+
+    @property
+    def counts(self) -> Floats:
+        """The noisy count of each cell, which may be negative."""
+        return np.array(self.doubled[:-1]) / 2
+
+    @property
+    def missing(self) -> float:
+        """The noisy number of missing and unreadable records."""
+        return self.doubled[-1] / 2
+
+    @cached_property
+    def present(self) -> float:
+        """About how many records have a cell."""
+        if self.n is None:
+            return max(float(self.counts.sum()), 1.0)
+        return float(self.n) if self.complete else min(max(self.n - self.missing, 1.0), float(self.n))
+
+    @property
+    def names(self) -> list[str]:
+        """A name for each cell."""
+        return cell_names(self.cells)
+
+    # The law of weighted sums -----------------------------------------------------------------------------------------
+
+    def numbers(self, miss: float) -> list[int]:
+        """Numbers of present records, spread from the smallest to the largest that the noisy counts leave possible.
+
+        Args:
+            miss: the largest probability that the true number is not between the first and the last.
+        """
+        if self.complete and self.n is not None:
+            return [self.n]
+        if self.n is None:
+            noise: Noise = weighted(self.noise, [1] * self.cells.count)
+            away, most = noise.beyond(miss / 2), math.inf
+        else:
+            away, most = self.noise.beyond(miss / 2), self.n
+        total = sum(self.doubled[:-1]) / 2 if self.n is None else self.n - self.missing
+        low, high = (min(max(round(total + sign * away), 1), most) for sign in (-1, 1))
+        return sorted({round(number) for number in np.linspace(low, high, NUMBERS)})
+
+    def statistic(self, weights: Floats, fine: int = FINE) -> Statistic:
+        """The weighted sum of the noisy counts.
+
+        Args:
+            weights: a weight for each cell.
+            fine: the largest weight after rounding to integers.
+        """
+        scale = fine / max(float(np.abs(weights - weights.mean()).max()), 1e-300)
+        whole = np.rint(np.append(weights, 0.0) * scale).astype(np.int64)
+        if self.n is not None:  # the same number less for all: the sum over all records changes by a known number
+            every = whole[:-1] if self.complete else whole
+            whole = whole - round(float(every.mean()))
+        if self.complete or self.n is None:
+            whole[-1] = 0
+        return Statistic(whole, self.noise, self.n, sum(int(w) * t for w, t in zip(whole, self.doubled, strict=True)))
+
+    def _with_error(self, confidence: float) -> tuple[float, list[int]]:
+        """The error probability that is left for an answer, and the numbers of present records to consider."""
+        confidence = numbers.probability(confidence=confidence)
+        if self.complete and self.n is not None:
+            return 1 - confidence, self.numbers(1.0)
+        miss = MISCOUNTED * (1 - confidence)
+        return 1 - confidence - miss, self.numbers(miss)
+
+    # Answers without a model ------------------------------------------------------------------------------------------
+
+    def share(
+        self,
+        *,
+        above: float | None = None,
+        below: float | None = None,
+        between: tuple[float, float] | None = None,
+        label: Any = None,
+        confidence: float = 0.95,
+    ) -> TableAnswer:
+        """The share of the present records that lie in some of the cells, with an interval.
+
+        Args:
+            above: count the records from this edge on.
+            below: count the records below this edge.
+            between: count the records from the first edge on and below the second.
+            label: count the records with this label.
+            confidence: the confidence of the interval.
+        """
+        chosen, words = self._chosen(above, below, between, label)
+        error, possible = self._with_error(confidence)
+
+        def at(share: float) -> tuple[Statistic, Floats]:
+            law = np.where(chosen, share / max(chosen.sum(), 1), (1 - share) / max((~chosen).sum(), 1))
+            return self._share_statistic(chosen, share), law
+
+        def end(side: int, level: float) -> float:
+            def tails(share: float) -> tuple[Callable[[], float], Callable[[], float]]:
+                statistic, law = at(share)
+                return (
+                    lambda: statistic.rough_tail(law, possible, side),
+                    lambda: statistic.tail(law, possible, side),
+                )
+
+            return accepted_from(tails, (0.0, 1.0) if side else (1.0, 0.0), level)
+
+        low, high = end(1, error / 2), end(0, error / 2)
+        middle = float(self.counts[chosen].sum()) / self.present
+        return self._told(f"share {words}", min(max(middle, low), high), (low, high), confidence)
+
+    def _chosen(self, above: Any, below: Any, between: Any, label: Any) -> tuple[np.ndarray[Any, Any], str]:
+        """Which cells are meant, and in words."""
+        given = {"above": above, "below": below, "between": between, "label": label}
+        named = [name for name, value in given.items() if value is not None]
+        if len(named) != 1:
+            raise InvalidInput(
+                f"share needs one of above=, below=, between= and label=, and {len(named)} were given. Name one."
+            )
+        places = np.arange(self.cells.count)
+        if named == ["label"]:
+            if not isinstance(self.cells, LabelCells) or label not in self.cells.position:
+                raise InvalidInput(f"label={shown(label)} must be a label of the table: {', '.join(self.names)}.")
+            return places == self.cells.position[label], f"of {label}"
+        if above is not None:
+            return places >= self._edge("above", above), f"above {number_text(above)}"
+        if below is not None:
+            return places < self._edge("below", below), f"below {number_text(below)}"
+        low, high = (self._edge("between", end) for end in between)
+        return (places >= low) & (places < high), f"between {number_text(between[0])} and {number_text(between[1])}"
+
+    def _edge(self, name: str, value: Any) -> int:
+        """The cell that begins at an edge."""
+        edges = self._edges
+        place = int(np.searchsorted(edges, number_or_nan(value)))
+        near = [int(i) for i in (place, place - 1) if 0 <= i < len(edges) and math.isclose(edges[i], value)]
+        if not near:
+            listed = ", ".join(number_text(edge) for edge in edges[max(place - 2, 0) : place + 2])
+            raise InvalidInput(
+                f"{name}={shown(value)} must be an edge of the table's cells, which count records and do not know "
+                f"where in a cell they lie. Edges near it: {listed}. Or make a table with edges=[..., {shown(value)}]."
+            )
+        return near[0] + 1
+
+    @property
+    def _edges(self) -> Floats:
+        if not isinstance(self.cells, EdgeCells):
+            raise InvalidInput("This table has cells of labels, which have no order. Use share(label=...).")
+        return np.array(self.cells.edges)
+
+    def _share_statistic(self, chosen: np.ndarray[Any, Any], share: float) -> Statistic:
+        """The noisy count of the chosen cells; its mean must not depend on the number of present records if unknown."""
+        known = self.complete and self.n is not None
+        return self.statistic(chosen.astype(np.float64) if known else chosen - share)
+
+    def _told(
+        self, question: str, estimate: float, interval: tuple[float, float], confidence: float, note: str = ""
+    ) -> TableAnswer:
+        among = "" if self.complete else f" among the about {self.present:,.0f} records that are present"
+        return TableAnswer(question, estimate, interval, confidence, among, note, **self._paid)
+
+    def quantile(self, share: float, *, confidence: float = 0.95) -> TableAnswer:
+        """The quantile below which this share of the present records lies, with an interval between edges.
+
+        The interval is valid for every law of the records, ties and gaps included: its ends are found from the outside
+        in, up to the first edge that is not rejected.
+
+        Args:
+            share: the share, such as 0.5 for the median.
+            confidence: the confidence of the interval.
+        """
+        share = numbers.probability(share=share)
+        error, possible = self._with_error(confidence)
+        edges, places = self._edges, np.arange(self.cells.count)
+
+        def rejected(edge: int, side: int) -> bool:
+            statistic = self._share_statistic(places <= edge, share)
+            law = np.where(places <= edge, share / (edge + 1), (1 - share) / (len(edges) - edge))
+            if not error / 16 < statistic.rough_tail(law, possible, side) < 8 * error:
+                return statistic.surely_beyond(law, possible, side, error / 2)
+            return statistic.tail(law, possible, side) <= error / 2
+
+        # Too few records below an edge: the quantile is not below it. Too many: it is not at or above it.
+        first = numbers.first_true(lambda edge: edge == len(edges) or not rejected(edge, 0), 0)
+        last = (
+            len(edges)
+            - 1
+            - numbers.first_true(lambda passed: passed == len(edges) or not rejected(len(edges) - 1 - passed, 1), 0)
+        )
+        low = self.cells.low if first == 0 else float(edges[first - 1])  # type: ignore[attr-defined]
+        high = self.cells.high if last == len(edges) - 1 else float(edges[last + 1])  # type: ignore[attr-defined]
+        estimate = self._crossing(share, low, high)
+        return self._told(f"{number_text(share)} quantile", estimate, (low, high), confidence)
+
+    def _crossing(self, share: float, low: float, high: float) -> float:
+        """Where the noisy counts, made monotone, cross a share; linear within a cell, and within the interval."""
+        edges, below = self._edges, np.cumsum(self.counts)[:-1]
+        rising = (np.maximum.accumulate(below) + np.minimum.accumulate(below[::-1])[::-1]) / 2
+        found = float(np.interp(share * float(self.counts.sum()), rising, edges))
+        return min(max(found, low), high)
+
+    def median(self, *, confidence: float = 0.95) -> TableAnswer:
+        """The median of the present records, with an interval between edges.
+
+        Args:
+            confidence: the confidence of the interval.
+        """
+        return replace(self.quantile(0.5, confidence=confidence), question="median")
+
+    def mean(self, *, confidence: float = 0.95) -> TableAnswer:
+        """The mean of the present records, those beyond the outermost edges moved to these, with an interval.
+
+        The interval is valid for every law of the records. As a table does not know where in a cell its records lie, it
+        is longer than that of ``estimate(data, "mean", ...)``.
+
+        Args:
+            confidence: the confidence of the interval.
+        """
+        edges = self._edges
+        if len(edges) < 2:
+            raise InvalidInput("A mean needs at least two edges. Make a table with between= or more edges.")
+        error, possible = self._with_error(confidence)
+        lows, highs = np.append(edges[0], edges), np.append(edges, edges[-1])
+        low = self._mean_end(lows, error / 2, possible)
+        high = -self._mean_end(-highs, error / 2, possible)
+        middle = float(((lows + highs) / 2) @ self.counts) / self.present
+        note = (
+            f"Records beyond {number_text(edges[0])} and {number_text(edges[-1])} count as these. A cell counts as its "
+            "lower edge for the one end and as its upper edge for the other."
+        )
+        return self._told("mean", min(max(middle, low), high), (low, high), confidence, note)
+
+    def _mean_end(self, values: Floats, error: float, possible: Sequence[int]) -> float:
+        """A lower confidence bound on the mean of the values that cells stand for.
+
+        Half of the error probability is for the bound on the variance.
+        """
+        low, high = float(values.min()), float(values.max())
+        unit = (values - low) / (high - low)
+        variance = self._variance(unit, error / 4, possible)
+        statistic = self.statistic(unit, max(FINE, 4 * len(values)))
+        best = lower_end(lambda mean: statistic.bound(unit, mean, variance, possible), (0.0, 1.0), 3 * error / 4)
+        return low + best * (high - low)
+
+    def _variance(self, unit: Floats, error: float, possible: Sequence[int]) -> float:
+        """An upper confidence bound on the variance of values in [0, 1].
+
+        The variance is at most the mean square about any place. The nearest of some places to the mean is taken, and
+        all of them share the error probability.
+        """
+        about = float(np.clip(unit @ self.counts / self.present, 0.0, 1.0))
+        place = round(about * ANCHORS) / ANCHORS
+        squares = (unit - place) ** 2
+        most = float(squares.max())
+        statistic = self.statistic(squares / most, 4 * FINE)
+
+        def tail(less: float) -> float:
+            mean = -less
+            return statistic.bound(squares / most, mean, mean * (1 - mean), possible, upper=False)
+
+        return -lower_end(tail, (-1.0, 0.0), error / (ANCHORS + 1)) * most
+
+    # Answers with a model ---------------------------------------------------------------------------------------------
+
+    def estimate(
+        self, family: str, *, between: tuple[float, float] | None = None, confidence: float = 0.95, **ranges: Any
+    ) -> TableEstimate:
+        """The unknown parameters of a family, an interval for each, and whether the family fits the table.
+
+        Args:
+            family: a family with one or two question marks, such as "normal(mean=?, sd=?)".
+            between: between which numbers the first unknown parameter lies. Default: what the table covers.
+            confidence: the confidence of each interval.
+            **ranges: the range of another parameter, such as ``sd_between=(0.5, 8)``.
+        """
+        from privatest.estimates.profile import Profile, read_family  # start-up: for models alone
+
+        named: dict[str, Any] = {} if between is None else {"": between}
+        for name, value in ranges.items():
+            if not name.endswith("_between"):
+                raise InvalidInput(f"{name}= is not known. Ranges are named after their parameter: sd_between=(1, 5).")
+            if value is not None:
+                named[name.removesuffix("_between")] = value
+        box = read_family(family, named, self._edges if isinstance(self.cells, EdgeCells) else np.zeros(0))
+        error, possible = self._with_error(confidence)
+        profile = Profile(box, self, tuple(possible))
+        return TableEstimate(
+            family=family,
+            parameters=tuple(profile.names),
+            estimates=tuple(profile.best),
+            intervals=tuple(profile.interval(which, error) for which in range(len(profile.free))),
+            confidence=confidence,
+            pvalue=profile.fit_pvalue(EXTREME),
+            **self._paid,
+        )
+
+    def test(self, null: Any, alternative: Any, *, alpha: float | None = None) -> Release:
+        """Decide between two hypotheses: decision, p-value and which of the two fits, at no cost.
+
+        A missing record counts as one between the two. For error rates see ``release.design``.
+
+        Args:
+            null, alternative: P and Q, distributions or sets, as for :func:`privatest.design`.
+            alpha: the largest type I error; None: the largest advantage.
+        """
+        from privatest.estimates.table_test import table_test  # start-up: for tests alone
+
+        if self.n is None:
+            raise InvalidInput("A test by a table needs the number of records, which this table does not tell.")
+        test = table_test(
+            self.cells, self.noise, self.n, self._notion, null, alternative, alpha=alpha, around=self._around
+        )
+        released = test.release(str(test.total(np.array(self.doubled, dtype=object))), simulated=self.simulated)
+        return replace(released, design=test, persons=self.persons)
+
+    def fit(self, null: Any, *, alpha: float = 0.05) -> TableFit:
+        """Whether the records come from one distribution, at no cost.
+
+        Args:
+            null: the distribution P.
+            alpha: the level of the decision.
+        """
+        from privatest.estimates.profile import fit_pvalue  # start-up: for models alone
+
+        alpha = numbers.probability(alpha=alpha)
+        law = as_distribution(null, "null")
+        error, possible = self._with_error(1 - min(alpha, EXTREME))
+        lost = min(alpha, EXTREME) - error
+        pvalue = min(fit_pvalue(self, law, possible) + lost, 1.0)
+        return TableFit("alternative" if pvalue <= alpha else "null", pvalue, alpha, law.describe(), **self._paid)
+
+    @property
+    def _around(self) -> Neighbourhood:
+        return make_neighbourhood(self.neighbours, self.rows)
+
+    @property
+    def _notion(self) -> Notion:
+        return Pure(self.epsilon) if self.privacy is None else as_notion(self.privacy)
+
+    @property
+    def _paid(self) -> dict[str, Any]:
+        """What an answer says of the table's price."""
+        return {name: getattr(self, name) for name in ("epsilon", "neighbours", "simulated", "privacy", "persons")}
+
+    # What is shown ----------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON, with the cells and the noise, so that the table can be analysed elsewhere."""
+        found = super().to_dict()
+        for name in self.names:
+            found.pop(name, None)
+        parts = {"cells": self.cells.to_dict(), "noise": self.noise.to_dict(), "names": self.names}
+        return {**found, **parts, "counts": self.counts.tolist()}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Table:
+        """What :meth:`to_dict` wrote."""
+        with reading("the table"):
+            parts = {"cells": cells_from_dict(document["cells"]), "noise": noise_from_dict(document["noise"])}
+        found = super().from_dict({**document, **parts})
+        if len(found.doubled) != found.cells.count + 1:
+            raise InvalidDocument(f"The table has {found.cells.count} cells and {len(found.doubled)} counts.")
+        return found
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The noisy counts, each with the interval that holds the true count with probability 95%."""
+        from privatest import pictures
+
+        return pictures.table(self, ax)
+
+    def to_csv(self) -> str:
+        """The table as CSV text: the name, the ends and the noisy count of each cell."""
+        lines = ["cell,count"]
+        lines += [f'"{name}",{count:g}' for name, count in zip(self.names, self.counts, strict=True)]
+        return "\n".join([*lines, f'"missing",{self.missing:g}', ""])
+
+    @property
+    def title(self) -> str:
+        """What the table counts."""
+        return f"{self.KIND} of {self.column}" if self.column else self.KIND
+
+    @property
+    def sentence(self) -> str:
+        """What was released."""
+        return (
+            f"{self.cells.count} noisy counts were released; each is within {self.noise.beyond(0.025)} of the true "
+            "count with probability 95%. Whatever is computed from them costs no more privacy."
+        )
+
+    def facts(self) -> list[Fact]:
+        """The counts, and what they cost."""
+        spread = self.noise.beyond(0.025)
+        return [
+            *(Fact(name, count, "records, with noise") for name, count in zip(self.names, self.counts, strict=True)),
+            Fact("missing", None if self.complete else self.missing, "missing or unreadable records, with noise"),
+            Fact("noise", spread, f"the noise in each count, at most, with probability 95% ({self.noise.describe()})"),
+            Fact("n", self.n, "records, public"),
+            *self._ending(),
+        ]
+
+
+def lower_end(tail: Callable[[float], float], ends: tuple[float, float], level: float) -> float:
+    """The smallest value of a parameter whose tail exceeds the level, to the safe side; the tail rises with it."""
+    low, high = ends
+    if low >= high or tail(low) > level:
+        return low
+    if tail(high) <= level:
+        return high
+    away = ENDS * (high - low)
+    return max(float(brentq(lambda value: normal_gap(tail(value), level), low, high, xtol=away)) - 2 * away, low)
+
+
+Tails = Callable[[float], tuple[Callable[[], float], Callable[[], float]]]
+"""About the tail for a value of a parameter, and the exact one."""
+
+
+def accepted_from(tails: Tails, way: tuple[float, float], level: float, scale: float | None = None) -> float:
+    """The end of the values that are not rejected: found by the rough tails, then proven by exact ones.
+
+    Guarantees: the exact tail at the end is at most the level, unless the end is that of the range.
+
+    Args:
+        tails: about the tail for a value, and the exact one; both rise along the way.
+        way: from the end of the range, beyond which there is nothing, to a value that is surely not rejected.
+        level: values whose tail is at most this are rejected.
+        scale: about a standard error of the parameter.
+    """
+    outside, inside = way
+
+    def gap(value: float) -> float:
+        return normal_gap(tails(value)[0](), level)
+
+    if gap(outside) > 0 and tails(outside)[1]() > level:
+        return outside
+    found = inside
+    if gap(inside) > 0:
+        found = float(brentq(gap, outside, inside, xtol=ENDS * abs(inside - outside))) if gap(outside) <= 0 else outside
+    step = (scale or abs(found - outside)) * PROOF
+    while step > 0 and tails(found)[1]() > level:
+        found = max(found - step, outside) if outside < inside else min(found + step, outside)
+        step *= 2
+        if found == outside:
+            break
+    return found
+
+
+def cell_names(cells: Cells) -> list[str]:
+    """A name for each cell."""
+    if isinstance(cells, LabelCells):
+        return [str(label) for label in cells.labels] + (["other"] if cells.others else [])
+    if not isinstance(cells, EdgeCells):
+        return [f"cell {place}" for place in range(cells.count)]
+    edges = [number_text(float(f"{edge:.6g}")) for edge in cells.edges]
+    inner = [f"{low} to {high}" for low, high in pairwise(edges)]
+    return [f"below {edges[0]}", *inner, f"from {edges[-1]} on"]

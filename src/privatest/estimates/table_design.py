@@ -1,0 +1,303 @@
+"""The design of a noisy table: its cells, the noise on their counts, and what it will be able to tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from privatest import numbers
+from privatest.charge import Draw
+from privatest.decision.run import Budgeted, cost_fact, hidden_fact
+from privatest.errors import InvalidInput, shown
+from privatest.estimates.table import Table, cell_names
+from privatest.facts import Fact
+from privatest.numbers import Number, number_or_nan
+from privatest.privacy import Noise, Notion, RandomSource, make_notion
+from privatest.privacy.bulk_draws import draw_many, draw_rows
+from privatest.privacy.canonical import counts_guarantee, counts_noise
+from privatest.privacy.composition import adds_up_within
+from privatest.privacy.notions import Neighbourhood, make_neighbourhood, notion_words
+from privatest.scores import Cells, EdgeCells, LabelCells
+from privatest.unanswered import known_arguments
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from privatest.decision import PrivateTest
+    from privatest.engines import Records
+
+MOST_CELLS = 1 << 14
+"""The most cells of a table."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableDesign(Budgeted[Table]):
+    """A designed table: its cells and the noise on their counts.
+
+    Guarantees: a run meets ``notion``: all counts together hide the rows of one person, which is checked when the
+    object is made, however it is made.
+
+    Attributes:
+        cells: the cells, which are public.
+        noise: the noise on each count.
+        notion: the notion of privacy that a run meets.
+        n: the number of records, public; with neighbours "add-remove" the number expected.
+        neighbours: which data sets are neighbours.
+        max_rows_per_unit: the largest number of records that one person counts as.
+    """
+
+    FORMAT: ClassVar[str] = "privatest/table/1"
+    KIND: ClassVar[str] = "table"
+    REQUEST_KEY: ClassVar[str] = "table"
+
+    cells: Cells
+    noise: Noise
+    notion: Notion = field(metadata={"key": "privacy"})
+    n: int
+    neighbours: str = "replace"
+    max_rows_per_unit: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.noise.total_leaves or not adds_up_within(counts_guarantee(self.noise, self.around), self.notion):
+            raise InvalidInput(
+                f"The noise on each count does not hide {self.max_rows_per_unit} rows of one person under "
+                f"{notion_words(self.notion)}. Use more noise."
+            )
+        if not 2 <= self.cells.count <= MOST_CELLS:
+            raise InvalidInput(f"A table of {self.cells.count} cells must have between 2 and {MOST_CELLS} of them.")
+
+    @property
+    def around(self) -> Neighbourhood:
+        """Which data sets are neighbours."""
+        return make_neighbourhood(self.neighbours, self.max_rows_per_unit)
+
+    @property
+    def record_cells(self) -> Cells:
+        """The cells."""
+        return self.cells
+
+    @property
+    def outcome(self) -> type[Table]:
+        """A table."""
+        return Table
+
+    def check(self, records: Records) -> None:
+        """Type, and number where it is public."""
+        from privatest.engines.records import check_count, counting_score  # planning needs no engine
+
+        records.check(counting_score(self.cells))
+        if self.neighbours == "replace":
+            check_count(records.count(), self.n)
+
+    def draw(self, records: Records, source: RandomSource) -> Draw:
+        """Whether the type admits no missing record, and twice each noisy count."""
+        counts = np.array(records.histogram(self.cells, partial(draw_rows, source)), dtype=np.int64)
+        noisy = 2 * counts + draw_many(self.noise, len(counts), source)
+        declared = records.declared
+        complete = declared.content in ("numbers", "truths") and not declared.may_leave((-math.inf, math.inf))
+        return [complete, [int(count) for count in noisy]]
+
+    def release(self, draw: Any, *, simulated: bool = False) -> Table:
+        """The table of a draw."""
+        complete, doubled = draw
+        return Table(
+            self.cells,
+            tuple(doubled),
+            self.noise,
+            self.n if self.neighbours == "replace" else None,
+            complete,
+            self.max_rows_per_unit,
+            epsilon=self.epsilon,
+            neighbours=self.neighbours,
+            simulated=simulated,
+            privacy=self._privacy_text,
+        )
+
+    def power(self, null: Any, alternative: Any, *, alpha: float | None = None) -> PrivateTest:
+        """The test of two hypotheses by a table of this design: its error rates are those of ``table.test``.
+
+        Args:
+            null, alternative: P and Q, as for :func:`privatest.design`.
+            alpha: the largest type I error; None: the largest advantage.
+        """
+        from privatest.estimates.table_test import table_test  # start-up: for tests alone
+
+        return table_test(
+            self.cells, self.noise, self.n, self.notion, null, alternative, alpha=alpha, around=self.around
+        )
+
+    @property
+    def title(self) -> str:
+        """Names the table."""
+        return f"Table of {self.cells.count} cells"
+
+    def facts(self) -> list[Fact]:
+        """The cells, the noise and the cost."""
+        return [
+            Fact("cells", self.cells.count, f"from {cell_names(self.cells)[0]!r} to {cell_names(self.cells)[-1]!r}"),
+            Fact("noise", self.noise.beyond(0.025), "the noise in each count, at most, with probability 95%"),
+            cost_fact(self.notion, "of one run"),
+            Fact("n", self.n, "records, public" if self.neighbours == "replace" else "records, as expected"),
+            hidden_fact(self.neighbours, persons=self.max_rows_per_unit > 1),
+            Fact("max_rows_per_unit", self._rows, "rows of one person that count, where unit= names the person"),
+        ]
+
+    def plot(self, ax: Axes | None = None, *, release: Table | None = None) -> Axes:
+        """The noisy counts of a release, each with the interval that holds the true count."""
+        from privatest import pictures
+
+        if release is None:
+            raise InvalidInput("A table's design has no picture of its own. Run it, and plot its release.")
+        return pictures.table(release, ax)
+
+    def __hash__(self) -> int:
+        return hash((self.cells.count, self.notion, self.n))
+
+
+def table_cells(
+    between: Any = None, cells: Any = None, edges: Sequence[float] | None = None, labels: Sequence[Any] | None = None
+) -> Cells:
+    """The cells that a user asks for: equal cells between two numbers, between edges, or labels.
+
+    Outside of ``between`` there are two more cells, so that the share beyond it is measured.
+    """
+    given = {"between": between, "edges": edges, "labels": labels}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise InvalidInput(
+            f"A table needs one of between=(low, high), edges=[...] and labels=[...], and {len(named)} were given."
+        )
+    if labels is not None:
+        return LabelCells(tuple(labels), others=True)
+    if edges is None:
+        low, high = _range(between)
+        count = numbers.positive_integer(cells=16 if cells is None else cells)
+        if count > MOST_CELLS - 2:
+            raise InvalidInput(f"cells={count} must be at most {MOST_CELLS - 2}.")
+        # A record at the upper end lies within.
+        edges = [*np.linspace(low, high, count + 1)[:-1].tolist(), math.nextafter(high, math.inf)]
+    elif cells is not None:
+        raise InvalidInput(f"cells={shown(cells)} goes with between=, and edges= was given. Leave one out.")
+    found = [number_or_nan(edge) for edge in edges]
+    for before, after in pairwise(found):
+        if not before < after:
+            raise InvalidInput(f"edges: {before:g} is followed by {after:g}. Give them in increasing order, each once.")
+    if not found or not all(map(math.isfinite, found)):
+        raise InvalidInput(f"edges={shown(list(edges))} must be at least one finite number.")
+    return EdgeCells(tuple(found))
+
+
+def _range(between: Any) -> tuple[float, float]:
+    """Two finite numbers, the lower one first."""
+    try:
+        low, high = map(number_or_nan, between)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidInput(f"between={shown(between)} must be two finite numbers, the lower one first.")
+    return low, high
+
+
+@known_arguments
+def design_table(
+    *,
+    n: int,
+    between: tuple[float, float] | None = None,
+    cells: int | None = None,
+    edges: Sequence[float] | None = None,
+    labels: Sequence[Any] | None = None,
+    epsilon: Number | None = None,
+    privacy: Any = None,
+    neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
+) -> TableDesign:
+    """Design a noisy table.
+
+    Args:
+        n: the number of records, which is public; with ``neighbours="add-remove"`` the number expected.
+        between: the range that is cut into ``cells`` cells of equal length; there is a further cell on either side.
+        cells: the number of cells in ``between`` (16 if not given).
+        edges: the edges between the cells, instead of ``between``.
+        labels: the labels that have a cell each, instead of ``between``; all other labels share one more.
+        epsilon: the privacy loss of a run.
+        privacy: a notion of privacy instead of ``epsilon``.
+        neighbours: "replace" or "add-remove".
+        max_rows_per_unit: the largest number of records that one person counts as.
+
+    >>> design_table(between=(0, 120), cells=12, epsilon=1, n=500).cells.count
+    14
+    """
+    notion = make_notion(epsilon, privacy)
+    around = make_neighbourhood(neighbours, max_rows_per_unit)
+    return TableDesign(
+        table_cells(between, cells, edges, labels),
+        counts_noise(notion, around),
+        notion,
+        numbers.positive_integer(n=n),
+        around.kind,
+        around.rows,
+    )
+
+
+@known_arguments
+def tabulate(
+    data: Any,
+    *,
+    column: str | None = None,
+    between: tuple[float, float] | None = None,
+    cells: int | None = None,
+    edges: Sequence[float] | None = None,
+    labels: Sequence[Any] | None = None,
+    epsilon: Number | None = None,
+    privacy: Any = None,
+    n: int | None = None,
+    neighbours: str = "replace",
+    max_rows_per_unit: int = 1,
+    unit: str | None = None,
+    odd_epsilon: Number | None = None,
+    ledger: Any = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    rng: np.random.Generator | None = None,
+) -> Table:
+    """Release how many records each cell has, with noise.
+
+    Args:
+        data, column, unit, odd_epsilon, ledger, dataset, request, rng: as for every run on data.
+        between, cells, edges, labels: the cells, as for :func:`design_table`.
+        epsilon, privacy: what the table costs.
+        n: the number of records expected, with ``neighbours="add-remove"``; else it is counted.
+        neighbours, max_rows_per_unit: as for :func:`design_table`.
+    """
+    from privatest import engines  # planning needs none of them
+
+    table_cells(between, cells, edges, labels)  # what cannot be asked is refused before the data are opened
+    records = None
+    if n is None:
+        if neighbours != "replace":
+            raise InvalidInput(
+                f"n is missing: with neighbours={neighbours!r} the number of records is not public. Say how many you "
+                "expect: n=..."
+            )
+        records = engines.open_for(engines.Need(rows=max_rows_per_unit), data, column=column, unit=unit)
+        n = records.count()
+    made = design_table(
+        n=n,
+        between=between,
+        cells=cells,
+        edges=edges,
+        labels=labels,
+        epsilon=epsilon,
+        privacy=privacy,
+        neighbours=neighbours,
+        max_rows_per_unit=max_rows_per_unit,
+    )
+    where: Mapping[str, str | None] = {"column": column, "unit": unit}
+    payer = {"ledger": ledger, "dataset": dataset, "request": request}
+    return made.run_opened(records, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon)

@@ -1,0 +1,268 @@
+"""A noisy table: laws of weighted sums two ways, answers that hold for every law, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import privatest as pt
+from privatest.errors import InvalidInput
+from privatest.laws.linear import BoundedSum, Statistic, weighted
+from privatest.privacy import Noise
+from privatest.privacy.canonical import counts_noise
+from privatest.privacy.notions import Neighbourhood
+from privatest.results import Table
+
+NOTIONS = [pt.pure(1), pt.zcdp(0.5), pt.approx(1, 1e-6), pt.tv(0.2), pt.gdp(1)]
+
+
+def noise_of(notion: Any) -> Noise:
+    return counts_noise(notion, Neighbourhood())
+
+
+def masses_of(noise: Noise, reach: int) -> dict[Fraction, float]:
+    values = [Fraction(k, 2) for k in range(-2 * reach, 2 * reach + 1)]
+    return {value: float(noise.pmf(float(value))) for value in values if noise.pmf(float(value)) > 0}
+
+
+# Laws, two ways -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("notion", NOTIONS, ids=str)
+def test_the_noise_of_a_weighted_sum_by_adding_up_all_values(notion: Any) -> None:
+    noise, weights = noise_of(notion), (2, -1)
+    found, one = weighted(noise, weights), masses_of(noise, 30)
+    law: dict[Fraction, float] = {}
+    for (a, p), (b, q) in itertools.product(one.items(), repeat=2):
+        value = weights[0] * a + weights[1] * b
+        law[value] = law.get(value, 0.0) + p * q
+    for value in (-9, -2.5, -1, 0, 1.5, 4, 12):
+        assert float(found.cdf(value)) == pytest.approx(sum(p for v, p in law.items() if v <= value), abs=1e-6)
+    assert found.variance == pytest.approx(sum(float(v) ** 2 * p for v, p in law.items()), rel=1e-3)
+    square = sum(max(float(v) - 1.25, 0.0) ** 2 * p for v, p in law.items())
+    assert found.excess_square(np.array([1.25]))[0] == pytest.approx(square, rel=1e-3)
+
+
+def test_a_far_tail_of_weighted_noise_is_bounded_from_above() -> None:
+    noise = noise_of(pt.pure(1))
+    single = weighted(noise, [1])
+    for away in (20, 60, 150):
+        assert float(noise.sf(away)) <= float(single.sf(away)) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_tail_of_a_table_by_adding_up_all_counts(known: bool) -> None:
+    noise, law, n = noise_of(pt.pure(2)), np.array([0.2, 0.5, 0.3]), 4
+    weights, doubled = np.array([3, -1, 0, 0]), 10
+    statistic = Statistic(weights, noise, n if known else None, doubled)
+    one, below = masses_of(noise, 22), 0.0
+    for counts in itertools.product(range(n + 1), repeat=3):
+        if sum(counts) == n:
+            chance = stats.multinomial.pmf(counts, n, law)
+            total = 3 * counts[0] - counts[1]
+            for a, p in one.items():
+                below += chance * p * sum(q for b, q in one.items() if total + 3 * a - b <= Fraction(doubled, 2))
+    assert statistic.tail(law, [n], 0) == pytest.approx(below, abs=1e-7)
+    assert statistic.rough_tail(law, [n], 0) == pytest.approx(below, abs=0.03)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_law_exceeds_the_bound_for_its_mean_and_variance(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values, law, n = np.sort(rng.random(4)), rng.dirichlet(np.ones(4) / 2), 6
+    noise = weighted(noise_of(pt.pure(1)), [1])
+    mean = float(law @ values)
+    variance = float(law @ (values - mean) ** 2)
+    bound = BoundedSum(n, noise, 5.0)
+    for x in (n * mean + 1.0, n * mean + 2.5):
+        truth = 0.0
+        for counts in itertools.product(range(n + 1), repeat=4):
+            if sum(counts) == n:
+                chance = stats.multinomial.pmf(counts, n, law)
+                truth += chance * float(noise.sf(5.0 * (x - float(np.dot(counts, values))) - 1e-9))
+        assert truth <= bound.at_least(x, mean, variance) * (1 + 1e-9)
+        assert truth <= bound.at_least(x, mean, 2 * variance) * (1 + 1e-9)
+
+
+# Answers --------------------------------------------------------------------------------------------------------------
+
+
+def table_of(data: Any, seed: int = 0, **words: Any) -> Table:
+    return pt.tabulate(data, rng=np.random.default_rng(seed), **{"epsilon": 1, **words})
+
+
+def test_answers_about_a_normal_column() -> None:
+    data = np.random.default_rng(1).normal(40, 12, 4_000)
+    table = table_of(data, between=(0, 100), cells=50, epsilon=4)
+    assert table.cells.count == 52
+    assert abs(table.counts.sum() - 4_000) < 300
+    share = table.share(above=40)
+    assert share.interval[0] < 0.5 < share.interval[1]
+    assert share.interval[1] - share.interval[0] < 0.06
+    for level in (0.1, 0.5, 0.9):
+        low, high = table.quantile(level).interval
+        assert low <= stats.norm.ppf(level, 40, 12) <= high
+        assert high - low <= 8
+    mean = table.mean()
+    assert mean.interval[0] < 40 < mean.interval[1]
+    both = table.estimate("normal(mean=?, sd=?)", between=(0, 100), sd_between=(2, 40))
+    assert both.fits
+    assert both.interval["mean"][0] < 40 < both.interval["mean"][1]
+    assert both.interval["sd"][0] < 12 < both.interval["sd"][1]
+    assert both.interval["mean"][1] - both.interval["mean"][0] < 1.2 * 3.92 * 12 / math.sqrt(4_000)
+    assert table.test("normal(40, 12)", "normal(45, 12)", alpha=1e-6).decision == "null"
+    assert table.test("normal(35, 12)", "normal(40, 12)", alpha=1e-6).decision == "alternative"
+    assert table.fit("normal(40, 12)").pvalue > 1e-6
+    assert table.fit("normal(40, 15)").decision == "alternative"
+
+
+def test_a_family_that_does_not_fit_is_said_first() -> None:
+    data = np.random.default_rng(2).negative_binomial(2, 0.4, 4_000)
+    found = table_of(data, labels=range(16), epsilon=4).estimate("poisson(?)", between=(0.5, 10))
+    assert not found.fits
+    assert "does NOT fit" in found.sentence
+    assert found.facts()[0].name == "doubt"
+
+
+def test_missing_records_are_measured_and_the_answer_is_about_the_others() -> None:
+    rng = np.random.default_rng(3)
+    data = np.where(rng.random(6_000) < 0.37, np.nan, rng.normal(0, 1, 6_000))
+    table = table_of(data, edges=[-1, 0, 1], epsilon=4)
+    assert abs(table.missing - np.isnan(data).sum()) < 40
+    assert table.share(above=0).interval[0] < 0.5 < table.share(above=0).interval[1]
+    assert table.share(above=1).interval[0] < stats.norm.sf(1) < table.share(above=1).interval[1]
+    assert "present" in table.share(above=0).sentence
+
+
+def test_whole_numbers_of_a_type_without_missing_values_pay_nothing_for_them() -> None:
+    data = np.random.default_rng(4).integers(0, 10, 2_000)
+    table = table_of(data, between=(0, 10), cells=10)
+    assert table.complete
+    assert table.numbers(0.01) == [2_000]
+    nullable = table_of(data.astype(float), between=(0, 10), cells=10)
+    widths = [float(np.ptp(each.share(above=5).interval)) for each in (table, nullable)]
+    assert widths[0] < widths[1] * 1.02
+    assert widths[1] < 1.2 * widths[0]
+
+
+@pytest.mark.parametrize(
+    ("known", "level"),
+    [
+        (True, 0.5),
+        pytest.param(False, 0.5, marks=pytest.mark.exhaustive),
+        pytest.param(True, 0.2, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_the_interval_of_a_share_covers_by_enumeration(known: bool, level: float) -> None:
+    """All counts and noises of a table of two cells; the intervals are computed for every noisy table."""
+    n, confidence = 4, 0.8
+    design = pt.design_table(n=n, edges=[0], epsilon=2)
+    one = masses_of(design.noise, 6)
+    missed: dict[tuple[int, int, int], bool] = {}
+    wrong = 0.0
+    for above in range(n + 1):
+        chance = stats.binom.pmf(above, n, level)
+        for (a, p), (b, q) in itertools.product(one.items(), repeat=2):
+            if p * q < 1e-5:
+                wrong += chance * p * q
+                continue
+            doubled = (int(2 * (n - above + a)), int(2 * (above + b)), 0)
+            if doubled not in missed:
+                table = design.release([known, list(doubled)])
+                low, high = table.share(above=0, confidence=confidence).interval
+                missed[doubled] = not low <= level <= high
+            wrong += chance * p * q * missed[doubled]
+    assert wrong <= 1 - confidence + 2e-3
+
+
+@pytest.mark.parametrize("shape", ["normal", "ties", "gap"])
+@pytest.mark.parametrize("runs", [10, pytest.param(400, marks=pytest.mark.exhaustive)])
+def test_the_interval_of_a_median_covers(shape: str, runs: int) -> None:
+    rng, held = np.random.default_rng(5), 0
+    for seed in range(runs):
+        draws = {
+            "normal": rng.normal(0, 1, 300),
+            "ties": rng.integers(-2, 3, 300).astype(float),
+            "gap": rng.normal(0, 0.2, 300) + np.where(rng.random(300) < 0.5, -1.5, 1.5),
+        }[shape]
+        low, high = table_of(draws, seed, between=(-4, 4), cells=32).median().interval
+        held += low <= 0 <= high
+    assert held >= 0.6 * runs if runs == 10 else held >= 0.9 * runs
+
+
+@pytest.mark.exhaustive
+def test_the_intervals_of_two_parameters_cover() -> None:
+    rng, held, runs = np.random.default_rng(6), np.zeros(2), 100
+    for seed in range(runs):
+        table = table_of(rng.normal(3, 2, 300), seed, between=(-30, 30), cells=60)
+        found = table.estimate("normal(mean=?, sd=?)", sd_between=(0.5, 8))
+        held += [low <= truth <= high for (low, high), truth in zip(found.intervals, (3, 2), strict=True)]
+    assert min(held) >= 87  # of 100, each with probability 0.95: fewer has a probability below 0.001
+
+
+def test_sets_and_power() -> None:
+    design = pt.design_table(n=400, between=(-4, 4), cells=16, epsilon=1)
+    test = design.power("normal(mean<=0, sd in [0.9, 1.1])", "normal(mean>=0.5, sd in [0.9, 1.1])", alpha=0.05)
+    assert test.alpha <= 0.05
+    assert 0.5 < 1 - test.beta < 1
+    simple = design.power("normal(0, 1)", "normal(0.5, 1)", alpha=0.05)
+    assert simple.beta < test.beta
+    best = pt.sample_size("normal(0, 1)", "normal(0.5, 1)", epsilon=1, alpha=0.05, beta=max(simple.beta, 1e-6))
+    assert best < 400
+
+
+# Documents and refusals -----------------------------------------------------------------------------------------------
+
+
+def test_a_table_is_analysed_elsewhere() -> None:
+    table = table_of(np.random.default_rng(7).normal(0, 1, 500), edges=[-1, 0, 1])
+    other = Table.from_dict(json.loads(json.dumps(table.to_dict())))
+    assert other.doubled == table.doubled
+    assert other.share(above=0).interval == table.share(above=0).interval
+    lines = table.to_csv().splitlines()
+    assert lines[0] == "cell,count"
+    assert len(lines) == table.cells.count + 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({}, "needs one of"),
+        ({"edges": [1, 0]}, "increasing order"),
+        ({"edges": [0, 0]}, "increasing order"),
+        ({"edges": []}, "at least one"),
+        ({"edges": [0, math.nan]}, "edges"),
+        ({"between": (1, 0)}, "lower one first"),
+        ({"between": (0, 1), "cells": 0}, "cells=0"),
+        ({"between": (0, 1), "edges": [0, 1]}, "needs one of"),
+        ({"edges": [0, 1], "cells": 3}, "goes with between"),
+        ({"between": (0, math.inf)}, "finite"),
+    ],
+)
+def test_cells_that_are_none_are_refused(words: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        pt.tabulate([1.0, 2.0], epsilon=1, **words)
+
+
+def test_questions_that_a_table_cannot_answer_are_refused() -> None:
+    table = table_of(np.arange(100.0), edges=[20, 40, 60])
+    for call, message in (
+        (lambda: table.share(above=30), "must be an edge"),
+        (lambda: table.share(), "Name one"),
+        (lambda: table.share(above=20, below=60), "Name one"),
+        (lambda: table.quantile(1.5), "share"),
+        (lambda: table.estimate("normal(mean=0, sd=1)"), "question marks"),
+        (lambda: table.estimate("norml(mean=?, sd=1)"), "named families"),
+        (lambda: table.estimate("normal(mean=?, sd=1)", sd_between=(1, 2)), "sd_between"),
+        (lambda: table.test("bernoulli(0.1)", "bernoulli(0.2)"), "do not tell"),
+        (lambda: table_of(["a", "b"] * 30, labels=["a", "b"]).median(), "labels"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            call()
