@@ -20,7 +20,8 @@ chi-squared statistic less N_x). The private test clips that ramp:
 
 with mu the median of the n p_x, so that one record moves T by at most 1. A steep ramp (stretch 0) is the empirical
 distance and the best against much noise; a long one is the chi-squared statistic and the best against none. beta_x
-makes the mean increment under P the same for all symbols: otherwise some alternative at the given distance would make T fall.
+makes the mean increment under P the same for all symbols: otherwise some alternative at the given distance would make T
+fall.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ the records of each symbol (:func:`histogram`).
 
 :class:`Grains` is Goldreich's map from identity to uniformity, record by record. With probability 1/2 replace the
 record by a uniform symbol, so that P becomes P' = (P + U)/2 >= 1/(2k). Cut the unit of probability into M = 4k grains;
-symbol x owns g_x = floor(M P'_x) of them. Keep the record with probability g_x/(M P'_x), else send it to a further symbol that
-owns the grains left over; then draw one of the owner's grains. Records from P become exactly uniform on the M grains,
-records at distance gamma from P are at distance at least gamma/4 (in fact gamma/3) from uniform, and since each record
-is mapped by itself, privacy is kept.
+symbol x owns g_x = floor(M P'_x) of them. Keep the record with probability g_x/(M P'_x), else send it to a further
+symbol that owns the grains left over; then draw one of the owner's grains. Records from P become exactly uniform on
+the M grains, records at distance gamma from P are at distance at least gamma/4 (in fact gamma/3) from uniform, and
+since each record is mapped by itself, privacy is kept.
 
 Reference: Goldreich 2016, "The uniform distribution is complete with respect to testing identity".
 """
