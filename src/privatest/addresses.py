@@ -317,6 +317,6 @@ def _table(address: str) -> str:
         port = _PORTS.get(kind, "")
         host = host.lower().removesuffix(f":{port}") if port else host.lower()
         where = sorted(pair for pair in parse_qsl((options or "")[1:]) if pair[0] in _WHERE)
-        told = "&".join(f"{key}={value}" for key, value in where)
-        place = f"{kind}://{host}{slash}{name}{'?' if told else ''}{told}"
+        query = "&".join(f"{key}={value}" for key, value in where)
+        place = f"{kind}://{host}{slash}{name}{'?' if query else ''}{query}"
     return f"{place}::{table.removeprefix(_SCHEMAS.get(kind, '') or ' ')}" if table else place

@@ -118,10 +118,10 @@ class MissingExtra(PrivatestError, ImportError):
         from importlib import metadata  # start-up: only errors need it
 
         try:
-            asked = [line.partition(";") for line in metadata.requires("privatest") or ()]
+            required = [line.partition(";") for line in metadata.requires("privatest") or ()]
         except metadata.PackageNotFoundError:  # run from its folder, not installed
-            asked = []
-        wanted = [f'"{what.strip()}"' for what, _, when in asked if re.search(rf"extra == ['\"]{extra}['\"]", when)]
+            required = []
+        wanted = [f'"{what.strip()}"' for what, _, when in required if re.search(rf"extra == ['\"]{extra}['\"]", when)]
         # Not privatest[extra]: pip would look for the package in an index, which may not have it.
         line = f"pip install {' '.join(wanted)}" if wanted else f'pip install ".[{extra}]" in the folder of privatest'
         return cls(f"{sentence} Install it: {line}")

@@ -59,8 +59,8 @@ def rational(value: Number, name: str = "value") -> Fraction:
         raise InvalidInput(f"{name}={shown(value)} must be a number.")
     number = number_or_nan(value)
     if not math.isfinite(number):
-        told = f"a finite number, at most {LARGEST:g} in size" if isinstance(value, Rational) else "finite"
-        raise InvalidInput(f"{name}={shown(value)} must be {told}.")
+        rule = f"a finite number, at most {LARGEST:g} in size" if isinstance(value, Rational) else "finite"
+        raise InvalidInput(f"{name}={shown(value)} must be {rule}.")
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))  # NumPy's integers would overflow
     if isinstance(value, Decimal):

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
+from privatest.bounds.optimum import DENOMINATOR
 from privatest.decision.run import Design
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.privacy.chain import ONE
@@ -308,7 +309,9 @@ def log(height: int) -> float:
 
 
 def estimate_costs(document: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
-    if document["location"] is not None:  # rows taken out of counts, and put into others; and what is left for later
+    if (
+        document.get("location") is not None
+    ):  # rows taken out of counts, and put into others; and what is left for later
         sides = 2 if document["neighbours"] == "replace" else 1
         counts = spent(notion, document["location"]["noise"], rows(document))
         second = tuple(float(part) for part in notion_from_json(document["second"]).exact)
@@ -322,7 +325,7 @@ def estimate_costs(document: dict[str, Any], notion: Any) -> list[tuple[float, .
 
 def count_costs(document: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
     """Of the number of records, where it is measured."""
-    return [] if document["count_noise"] is None else [spent(notion, document["count_noise"], rows(document))]
+    return [] if document.get("count_noise") is None else [spent(notion, document["count_noise"], rows(document))]
 
 
 def histogram_cost(document: dict[str, Any], notion: Any) -> tuple[float, ...]:
@@ -333,9 +336,9 @@ def histogram_cost(document: dict[str, Any], notion: Any) -> tuple[float, ...]:
     parameters, found = tuple(float(part) for part in notion.exact), 0.0
     for one, other in itertools.permutations(listed, 2):
         if sum(abs(a - b) for a, b in zip(one, other, strict=True)) == 2:
-            pairs = [np.array([chance[each], document["denominator"] - chance[each]]) for each in (one, other)]
+            pairs = [np.array([chance[each], DENOMINATOR - chance[each]]) for each in (one, other)]
             with np.errstate(divide="ignore"):
-                laws = [np.log(np.clip(pair, 0, None) / document["denominator"]) for pair in pairs]
+                laws = [np.log(np.clip(pair, 0, None) / DENOMINATOR) for pair in pairs]
             found = max(found, losses(notion.name, parameters, *laws))
     return (parameters[0], found) if notion.name == "approx" else (found,)
 

@@ -7,9 +7,6 @@ that the table notices.
 
 from __future__ import annotations
 
-import ast
-import inspect
-import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -306,17 +303,6 @@ def test_every_source_meets_every_mechanism(
     show(f"{opener}: {tried} combinations of source and mechanism, {refused} refused, nothing charged for these")
     assert not wrong, "\n".join(wrong)
     assert tried >= len(MECHANISMS) / takes_every
-
-
-def without(part: int) -> Callable[..., None]:
-    """check_promise without one of its comparisons."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(protocol.check_promise)))
-    body = tree.body[0].body  # type: ignore[attr-defined]
-    comparisons = [node for node in body if isinstance(node, ast.If)]
-    body.remove(comparisons[part])
-    space = dict(vars(protocol))
-    exec(compile(ast.fix_missing_locations(tree), "<broken>", "exec"), space)
-    return space["check_promise"]  # type: ignore[no-any-return]
 
 
 def neighbour(rng: np.random.Generator, shape: Shape, *, gone: bool) -> Any:

@@ -413,7 +413,7 @@ OPENS = {"open", "read_bytes", "stdin", "memmap", "urlopen"}
 """How files are opened without a library; of ``Path.read_text`` it is ``read_bytes`` that is used."""
 FILES = {
     "engines/files.py": "records: CSV files and the first bytes of Feather files, inside `structure` and `rows`",
-    "followed.py": "records: lines of `monitor` and `sequential`, bytes still, which `LineRecords` are asked about",
+    "followed.py": "records: lines of `monitor` and `sequential`, bytes still, read by `line_records`",
     "cli/commands.py": "records: lines of standard input, as above",
     "streams/state.py": "no records: a stream's own state",
     "ledger/store.py": "no records: the ledger",

@@ -120,7 +120,7 @@ def test_a_page_says_what_it_must(kind: str, rendered: dict[str, tuple[dict[str,
     )
     assert document == json.loads(json.dumps(main.to_dict()))
     if kind == "plan":
-        assert "No data have been looked at" in page.text
+        assert "No data have been read" in page.text
     else:
         assert next(p for p in page.of("p") if p.attributes.get("class") == "answer").text
     if kind == "test":

@@ -153,6 +153,9 @@ class ChangePlan(Budgeted[ChangePoint]):
         max_rows_per_unit: the most rows of one person that count, where a run names the ``unit``. The detector is that
             of epsilon/k for each row, so that k rows cost epsilon wherever they stand.
         notion: what a run meets.
+        detector: what draws the index, and from what.
+        curve: the probability that the index is further off than so many records, for each number of them.
+        named: whether P and Q were given, and not a test whose hypotheses nobody named.
     """
 
     FORMAT: ClassVar[str] = "privatest/change/2"
@@ -598,8 +601,8 @@ def detect_change(
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``; in order of time, or in that of the column ``order``.
-        null, alternative, distance, epsilon, privacy, changes, beta, method, block, test, false_alarm, assume_change:
-            as for :func:`design_change`.
+        null, alternative, distance, epsilon, privacy, changes: as for :func:`design_change`.
+        beta, method, block, test, false_alarm, assume_change: as for :func:`design_change`.
         max_rows_per_unit: the most rows of one person that count, 1 if only ``unit`` is given: as
             :func:`design_change` and :meth:`ChangePlan.run` explain.
         column: which column holds the records.

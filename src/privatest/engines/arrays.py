@@ -285,7 +285,7 @@ Progress = Callable[[int], None]
 
 
 class RowPart(NamedTuple):
-    """Some rows: their records and, for the columns that the user named, the keys: whose, when, of which group."""
+    """Some rows: their records, and the keys of the columns that the user named as unit, order and group."""
 
     records: Column
     unit: Keys | None = None

@@ -1,8 +1,8 @@
 """CSV: what one field is read as, and the rows of a text of fields, of a file or of standard input.
 
 Fields are bytes without a type. The score says whether they are numbers or texts, so that no record decides how another
-one is read. One rule reads numbers (:func:`field_number`). An empty field is a
-missing record; in quotes it is an empty text, except in a table on standard input.
+one is read. One rule reads numbers (:func:`field_number`). An empty field is a missing
+record; in quotes it is an empty text, except in a table on standard input.
 
 After the first line, which names the columns, any bytes are rows. They never make the reading fail, because a failure
 would tell of a record. A row with too few or too many fields is one missing record in its place. A row that is longer

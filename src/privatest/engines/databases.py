@@ -1,4 +1,4 @@
-"""Records in a table of DuckDB, PostgreSQL or any other database that Ibis supports, summed in the database.
+"""Databases: records in a table of DuckDB, PostgreSQL or any other database that Ibis supports, summed there.
 
 Opening a table reads its structure only. A total, the totals of blocks and a histogram are one query each, which
 returns integers and never a record. Errors of a database may quote records, so their texts are not shown.

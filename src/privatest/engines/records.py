@@ -664,7 +664,7 @@ _NAN_BITS = 0x7FF8 << 48
 
 
 class _NumberCells(Cells):
-    """Cells of which each holds one finite double. The index of a cell is the double's 64 bits."""
+    """One cell for each finite double. The index of a cell is the double's 64 bits."""
 
     kind = "numbers"
 

@@ -259,7 +259,7 @@ def _in_memory(source: Any, selection: Selection) -> Records:
     if type(source).__name__ == "LazyFrame":
         raise InvalidData("The data are a LazyFrame, which holds no records yet. Call its collect() first.")
     library = type(source).__module__.partition(".")[0]
-    # The type is asked, not the object: a pandas column shows its index as attributes.
+    # The class is looked at, not the object: a pandas column shows its index as attributes.
     table = hasattr(type(source), "columns") or hasattr(type(source), "column_names")
     if not table and (library == "pyarrow" or (library not in ("pandas", "polars", "numpy") and _speaks_arrow(source))):
         source = _from_capsule(source)

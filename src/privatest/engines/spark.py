@@ -173,7 +173,7 @@ def open_frame(frame: Any, selection: Selection) -> SparkRecords:
         raise InvalidData("The data are a streaming DataFrame, which never ends. Pass a DataFrame of one batch.")
     language = SparkLanguage(functions)
     fields = guarded(
-        "The columns of the DataFrame cannot be found out. Do its tables and files exist?", lambda: frame.schema.fields
+        "The columns of the DataFrame cannot be read. Do its tables and files exist?", lambda: frame.schema.fields
     )
     sure = {entry.name for entry in fields if not entry.nullable}
     types = {entry.name: entry.metadata.get(CHAR, entry.dataType.simpleString()) for entry in fields}

@@ -1,4 +1,4 @@
-"""A score as an expression that a database evaluates, to the same integer as NumPy for every double.
+"""The SQL of a score: an expression that a database evaluates, to the same integer as NumPy for every double.
 
 It is written once, for any language with comparisons, CASE, floor and arithmetic on doubles. No part of it can fail for
 a record: comparisons come first, and the numbers that they let through neither overflow nor underflow (PostgreSQL

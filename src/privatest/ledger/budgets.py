@@ -1,9 +1,9 @@
-"""Accounts: what the charges of a data set come to, in the notion in which its budget is granted.
+"""Budgets: what is spent and left of a data set's budget after its charges, in the notion in which it is granted.
 
 The ledger's rows hold amounts as text, one text for each amount: an epsilon as the fraction ``p/q``, every other notion
 as its own text. What is spent of a budget is a fraction if one number adds up (epsilon, rho, mu squared, ...). For a
 budget in (epsilon, delta) it is the number of charges in each notion, and the composition is computed from them when it
-is needed. ``privacy/composition.py`` has both rules.
+is needed. ``privacy/composition.py`` says how charges of several notions compose.
 """
 
 from __future__ import annotations

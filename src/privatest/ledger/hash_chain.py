@@ -225,8 +225,8 @@ def _checked_price(price: Notion | None) -> Notion:
 def converted_prices(prices: Mapping[tuple[Notion, Protection], int], budget: Protection) -> Counter[Notion]:
     """Return prices as a budget for these neighbours counts them. Raises Inconvertible."""
     found: Counter[Notion] = Counter()
-    for (price, asked), times in prices.items():
-        if (one := budget.converted(price, asked)) is None:
+    for (price, requested), times in prices.items():
+        if (one := budget.converted(price, requested)) is None:
             raise Inconvertible
         found[one] += times
     return found
@@ -389,11 +389,11 @@ class HashChain:
         if budget != before:
             return "changes the budget without a grant"
         if row.kind == "charge":
-            asked = Protection().after(row.about)
-            if asked is None:
+            requested = Protection().after(row.about)
+            if requested is None:
                 return "is a charge for neighbours that nobody knows"
             try:
-                ((price, _),) = converted_prices({(row.price, asked): 1}, self.protected[row.dataset]).items()
+                ((price, _),) = converted_prices({(row.price, requested): 1}, self.protected[row.dataset]).items()
                 adds_up = account.equal(row.spent, account.after(spent, price))
             except Inconvertible:
                 return "is a charge that does not convert into the budget"

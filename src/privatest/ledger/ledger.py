@@ -170,11 +170,11 @@ def spent_after(newest: LedgerRow, price: Notion, protected: Protection, budgete
     if not account.fits(after):
         spent, left = totals(newest)
         comes = "" if isinstance(budget, Pure) else f" ({amount_text(spent)} spent)"
-        asked, rest = price_words(price), amount_text(left)
-        if isinstance(left, Notion) and asked.endswith(rest):  # equal to six digits
-            asked, rest = f"privacy={price.text}", left.text
+        cost, rest = price_words(price), amount_text(left)
+        if isinstance(left, Notion) and cost.endswith(rest):  # equal to six digits
+            cost, rest = f"privacy={price.text}", left.text
         raise BudgetExceeded(
-            f"{asked} asked{said}, {rest} left of {amount_text(amount(budget))}{comes} for data set "
+            f"{cost} asked{said}, {rest} left of {amount_text(amount(budget))}{comes} for data set "
             f"{dataset!r}. Ask for less, or have the budget raised with ledger.grant().",
             dataset,
             amount(price),
@@ -184,15 +184,15 @@ def spent_after(newest: LedgerRow, price: Notion, protected: Protection, budgete
     return after
 
 
-def other_neighbours(dataset: str, price: Notion, asked: Protection, budget: Protection) -> str:
+def other_neighbours(dataset: str, price: Notion, requested: Protection, budget: Protection) -> str:
     """Return the message about a request that protects other neighbours than the budget does."""
-    unit = "..." if asked.unit == ANYBODY else repr(asked.unit or "")
-    grant = f"ledger.grant({dataset!r}, neighbours={asked.neighbours!r}, unit={unit}, ...)"
-    remedies = [] if asked.neighbours == budget.neighbours else [f"with neighbours={budget.neighbours!r}"]
-    if asked.unit != budget.unit:
+    unit = "..." if requested.unit == ANYBODY else repr(requested.unit or "")
+    grant = f"ledger.grant({dataset!r}, neighbours={requested.neighbours!r}, unit={unit}, ...)"
+    remedies = [] if requested.neighbours == budget.neighbours else [f"with neighbours={budget.neighbours!r}"]
+    if requested.unit != budget.unit:
         remedies.append("without unit" if budget.unit is None else f"with unit={budget.unit!r}")
     return (
-        f"{price_words(price)} asked for {asked} cannot be charged to data set {dataset!r}, whose budget is for "
+        f"{price_words(price)} asked for {requested} cannot be charged to data set {dataset!r}, whose budget is for "
         f"{budget}: that does not follow from it. Ask {' and '.join(remedies)}, or have the budget granted for what is "
         f"asked: {grant}."
     )
