@@ -28,7 +28,7 @@ from privatest.privacy.chain import ONE
 from privatest.privacy.notions import notion_from_json, per_row
 from privatest.scores import Score
 from privatest.streams import SequentialPlan
-from privatest.streams.watch import Watch
+from privatest.streams.monitor_plan import MonitorPlan
 from tests.contracts.noise_laws import excess, losses, spent
 
 COINS = "bernoulli(0.2)", "bernoulli(0.8)"
@@ -58,9 +58,9 @@ MADE: dict[str, Callable[..., Any]] = {
     "given": lambda **w: pt.design_change(test=given(**w), **w),
     "unknown": lambda **w: pt.design_change([0.8, 0.2], distance=0.5, **w),
     "changes": lambda **w: pt.design_change(*COINS, n=400, **w, changes="several"),
-    "monitor": lambda **w: pt.Monitor(*COINS, **w)._design,
-    "monitor of fit": lambda **w: pt.Monitor([0.8, 0.2], distance=0.5, **w)._design,
-    "monitor of a given test": lambda **w: pt.Monitor(test=given(**w), **w)._design,
+    "monitor": lambda **w: pt.Monitor(*COINS, **w)._plan,
+    "monitor of fit": lambda **w: pt.Monitor([0.8, 0.2], distance=0.5, **w)._plan,
+    "monitor of a given test": lambda **w: pt.Monitor(test=given(**w), **w)._plan,
     "sequential": lambda **w: pt.Sequential(*COINS, schedule=(9, 6), **w).plan,
 }
 OTHERS: dict[str, Callable[[], Any]] = {
@@ -252,7 +252,7 @@ def parts_of(one: Any, document: dict[str, Any], notion: Any) -> list[tuple[floa
         return estimate_costs(document, notion)
     if isinstance(one, pt.results.HistogramTest):
         return [histogram_cost(document, notion)]
-    if isinstance(one, Watch | SequentialPlan):
+    if isinstance(one, MonitorPlan | SequentialPlan):
         blocks = document.get("blocks") or document["later"]
         if blocks["kind"] == "bits":
             return [bit_cost(document, blocks["test"], notion)]
@@ -486,4 +486,4 @@ def test_every_class_that_is_read_is_looked_at() -> None:
         found = {one for child in base.__subclasses__() for one in (child, *concrete(child))}
         return {one for one in found if "FORMAT" in vars(one) and one.__module__.startswith("privatest.")}
 
-    assert {type(made(name)) for name in CASES} == concrete(Design) | {Watch, SequentialPlan}
+    assert {type(made(name)) for name in CASES} == concrete(Design) | {MonitorPlan, SequentialPlan}

@@ -60,7 +60,7 @@ def check_length(block: int, accuracy: int | None, n: int) -> None:
         )
     if accuracy is not None and accuracy >= n:
         raise Infeasible(
-            f"The index could only be told to within {accuracy} records, and the series has {n}: the answer "
+            f"The index would be accurate to {accuracy} records only, and the series has {n}: the answer "
             f"would carry no information. Pass more than {2 * accuracy} records, or a larger budget or beta."
         )
 
@@ -380,7 +380,7 @@ class ChangePlan(Budgeted[ChangePoint]):
         """The question, the settings and the promises."""
         length = "a series of any length" if self.n is None else f"{self.n:,} records"
         power = f"changes at least {self.accuracy:,} records from the end are found with this probability, at least"
-        within = f"within so many records with probability {1 - self.beta:g}, for {length}"
+        within = f"records, with probability {1 - self.beta:g}, for {length}"
         return [
             Fact("null", self.null, "the old regime"),
             Fact("alternative", self.alternative, "the new regime"),
