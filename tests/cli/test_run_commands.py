@@ -222,10 +222,12 @@ def test_following_a_file_that_grows_and_is_replaced(tmp_path: Path, run: Run) -
         finally:
             process.kill()
     (last,) = printed(out.decode())
-    assert (process.returncode, last["seen"], last["drift_detected"]) == (2, 100, False)
-    assert b"was replaced, after 100 records" in err
+    seen = last["seen"]  # it was replaced before or after the reader came to the lines that were added
+    assert (process.returncode, last["drift_detected"]) == (2, False)
+    assert seen in (50, 100)
+    assert f"was replaced, after {seen} records" in err.decode()
     alarm, last = printed(run("monitor", lines, "--state", state, "--new-file", "--json").out)
-    assert 100 < alarm["seen"] <= last["seen"] < 200
+    assert seen < alarm["seen"] <= last["seen"] < 200
 
 
 def test_a_killed_monitor_goes_on(tmp_path: Path, run: Run) -> None:
