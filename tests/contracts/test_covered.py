@@ -50,6 +50,8 @@ MADE: dict[str, Callable[..., Any]] = {
     "add-remove estimate": lambda **w: pt.design_estimate("bernoulli(?)", n=40, neighbours="add-remove", **w),
     "groups": lambda **w: pt.design_groups(n=(40, 30), **w),
     "groups of those present": lambda **w: pt.design_groups(n=(40, 30), missing="count", **w),
+    "table": lambda **w: pt.design_table(labels=["a", "b"], n=40, **w),
+    "add-remove table": lambda **w: pt.design_table(between=(0, 1), n=40, neighbours="add-remove", **w),
     "blocks": lambda **w: pt.design_change(*COINS, method="blocks", **w),
     "direct": lambda **w: pt.design_change(*COINS, method="direct", assume_change=True, **w),
     "whether and where": lambda **w: pt.design_change(*COINS, method="direct", **w),
@@ -247,6 +249,8 @@ def parts_of(one: Any, document: dict[str, Any], notion: Any) -> list[tuple[floa
         return [spent(notion, document["noise"], excess_reach(document))]
     if isinstance(one, pt.results.GroupsDesign):
         return [spent(notion, document["noise"], reach(document, document["score"])), *count_costs(document, notion)]
+    if isinstance(one, pt.results.TableDesign):
+        return [spent(notion, document["noise"], rows(document))] * sides(document)
     if isinstance(one, pt.results.EstimateDesign):
         return estimate_costs(document, notion)
     if isinstance(one, pt.results.HistogramTest):
@@ -307,13 +311,17 @@ def log(height: int) -> float:
     return math.log(height / ONE) if height else -math.inf
 
 
+def sides(document: dict[str, Any]) -> int:
+    """How often the counts of cells move: rows taken out of some, and put into others."""
+    return 2 if document.get("neighbours", "replace") == "replace" else 1
+
+
 def estimate_costs(document: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
-    if document["location"] is not None:  # rows taken out of counts, and put into others; and what is left for later
-        sides = 2 if document["neighbours"] == "replace" else 1
+    if document.get("location") is not None:  # rows taken out of counts, and put into others; and what is left for later
         counts = spent(notion, document["location"]["noise"], rows(document))
         second = tuple(float(part) for part in notion_from_json(document["second"]).exact)
-        return [*[counts] * sides, (second[-1] ** 2,) if notion.name == "gdp" else second[-len(counts) :]]
-    if document["neighbours"] == "replace":
+        return [*[counts] * sides(document), (second[-1] ** 2,) if notion.name == "gdp" else second[-len(counts) :]]
+    if document.get("neighbours", "replace") == "replace":
         return [spent(notion, document["noise"], reach(document, document["score"])), *count_costs(document, notion)]
     low, high = width(document["score"])
     total = spent(notion, document["noise"], reach(document, document["score"], 2, low + high))
@@ -322,7 +330,11 @@ def estimate_costs(document: dict[str, Any], notion: Any) -> list[tuple[float, .
 
 def count_costs(document: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
     """Of the number of records, where it is measured."""
-    return [] if document["count_noise"] is None else [spent(notion, document["count_noise"], rows(document))]
+    return [] if document.get("count_noise") is None else [spent(notion, document["count_noise"], rows(document))]
+
+
+WHOLE = 1 << 50
+"""What the numbers of an optimum's table are parts of."""
 
 
 def histogram_cost(document: dict[str, Any], notion: Any) -> tuple[float, ...]:
@@ -333,9 +345,9 @@ def histogram_cost(document: dict[str, Any], notion: Any) -> tuple[float, ...]:
     parameters, found = tuple(float(part) for part in notion.exact), 0.0
     for one, other in itertools.permutations(listed, 2):
         if sum(abs(a - b) for a, b in zip(one, other, strict=True)) == 2:
-            pairs = [np.array([chance[each], document["denominator"] - chance[each]]) for each in (one, other)]
+            pairs = [np.array([chance[each], WHOLE - chance[each]]) for each in (one, other)]
             with np.errstate(divide="ignore"):
-                laws = [np.log(np.clip(pair, 0, None) / document["denominator"]) for pair in pairs]
+                laws = [np.log(np.clip(pair, 0, None) / WHOLE) for pair in pairs]
             found = max(found, losses(notion.name, parameters, *laws))
     return (parameters[0], found) if notion.name == "approx" else (found,)
 
@@ -379,6 +391,7 @@ def objects(part: Any) -> Iterator[dict[str, Any]]:
 
 
 ONE_OF_EACH = ["test", "fit", "estimate", "groups", "blocks", "direct", "paper", "given", "unknown", "changes"]
+ONE_OF_EACH += ["table", "monitor", "monitor of fit", "monitor of a given test", "sequential"]
 
 
 @pytest.mark.parametrize("name", [f"{name}, pure(1)" for name in ONE_OF_EACH] + ["two steps", "optimum"])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from privatest.decision.run import Decision, cost_fact
-from privatest.documents import integers_from_json, wholes_from_json
+from privatest.documents import check_known, integers_from_json, wholes_from_json
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.facts import Described, Fact, Probability
 from privatest.laws.fourier import convolution
@@ -531,7 +531,9 @@ class SequentialPlan(Described):
         rule = Boundaries.from_dict(document["rule"])
         notion = as_notion(document["privacy"]) if "privacy" in document else None
         settings: dict[str, Any] = {**numbers, **texts, **rows, **fixed}
-        return cls(first, later, rule, **settings, notion=notion)
+        found = cls(first, later, rule, **settings, notion=notion)
+        check_known(document, found.to_dict(), "the design of the sequential test")
+        return found
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """How many records it takes till the verdict, under P and under Q."""

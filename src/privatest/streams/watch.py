@@ -33,7 +33,7 @@ import numpy as np
 from privatest.addresses import format_of
 from privatest.changepoint.block_tests import Voter
 from privatest.charge import ANYBODY, fingerprint, make_charge
-from privatest.documents import wholes_from_json
+from privatest.documents import check_known, wholes_from_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.records import NO_ENDS, ORDERED, Records
 from privatest.engines.sources import open_for, placed
@@ -430,7 +430,9 @@ class Watch:
         rows = wholes_from_json(document, "max_rows_per_unit", least=1) if "max_rows_per_unit" in document else {}
         notion = as_notion(document["privacy"]) if "privacy" in document else None
         settings: dict[str, Any] = {**numbers, **whole, **texts, **rows}
-        return cls(blocks, rule, recommended_interval=interval, **settings, notion=notion)
+        found = cls(blocks, rule, recommended_interval=interval, **settings, notion=notion)
+        check_known(document, found.to_dict(), "the design of the monitor")
+        return found
 
 
 @dataclass(frozen=True)
