@@ -25,7 +25,7 @@ from privatest import design, sample_size
 from privatest.changepoint import Monitor, design_change
 from privatest.hypotheses import make_pair
 from privatest.numbers import rational
-from privatest.streams.monitor import Targets, pair_watch
+from privatest.streams.monitor import MonitorTargets, pair_plan
 
 COINS = ("bernoulli(0.2)", "bernoulli(0.8)")
 NORMALS = ("normal(0, 1)", "normal(1, 1)")
@@ -169,7 +169,7 @@ def promises(runs: int) -> None:
         pair = make_pair(null, alternative)
         for epsilon in (0.5, 2.0):
             for method in ("cusum", "paper"):
-                watch = pair_watch(pair, rational(epsilon), method, Targets(0.1, 3000.0, None))
+                watch = pair_plan(pair, rational(epsilon), method, MonitorTargets(0.1, 3000.0, None))
                 monitor, alarms, records = Monitor.of(watch, rng=rng), 0, 0
                 while alarms < runs and records < 4_000 * runs:
                     batch = pair.null.sample(rng, 3000)
@@ -199,7 +199,7 @@ def monitors(_: int) -> None:
     """Records a second of monitors, batched and one by one, beside river's drift detectors."""
     print("monitors: N(0,1) -> N(1,1), epsilon 1, no change; river's detectors are not private")
     rng = np.random.default_rng(7)
-    watch = pair_watch(make_pair(*NORMALS), rational(1), "cusum", Targets(0.1, 1e9, None))
+    watch = pair_plan(make_pair(*NORMALS), rational(1), "cusum", MonitorTargets(0.1, 1e9, None))
     data = rng.standard_normal(3 * 10**6)
     few = data[:200_000].tolist()
 
@@ -234,8 +234,8 @@ def monitors(_: int) -> None:
 
     singly: dict[str, Callable[[], Any]] = {}
     for epsilon in (8, 4, 2, 1, 0.5, 0.1, 0.01):  # large ones have blocks of a few records
-        targets = Targets(0.1, 1e8, None)
-        small = pair_watch(make_pair(*NORMALS), rational(epsilon), "cusum", targets)
+        targets = MonitorTargets(0.1, 1e8, None)
+        small = pair_plan(make_pair(*NORMALS), rational(epsilon), "cusum", targets)
         singly[f"Monitor, epsilon {epsilon:g}, blocks of {small.block}"] = lambda small=small: Monitor.of(small)
     singly |= {"river PageHinkley": drift.PageHinkley, "river ADWIN": drift.ADWIN}
     best = dict.fromkeys(singly, math.inf)

@@ -69,7 +69,7 @@ def simulated_votes(plan: SequentialPlan, rate: float, runs: int, block: int, rn
     scores = part.score.table[part.score.cells.index(np.array([0.0, 1.0]))]
     ones = rng.binomial(part.block, rate, size=runs)
     totals = ones * scores[1] + (part.block - ones) * scores[0]
-    found: np.ndarray = part.votes(2 * totals + draw_many(part.noise, runs, seeded_source(rng)))
+    found: np.ndarray = np.array(part.votes((2 * totals + draw_many(part.noise, runs, seeded_source(rng))).tolist()))
     return found
 
 

@@ -16,8 +16,8 @@ from privatest import numbers
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Pair, make_pair
 from privatest.numbers import Integers, Number
-from privatest.streams.monitor import METHODS, Monitor, Targets, pair_watch
-from privatest.streams.watch import Watch
+from privatest.streams.monitor import METHODS, Monitor, MonitorTargets, pair_plan
+from privatest.streams.monitor_plan import MonitorPlan
 
 __all__ = ["ONLINE_RIVALS", "MonitorEvaluation", "evaluate_monitor"]
 
@@ -118,7 +118,7 @@ def evaluate_monitor(
     found = []
     for name in methods:
         if name in METHODS:
-            watch = pair_watch(pair, budget, name, Targets(beta, between, None))
+            watch = pair_plan(pair, budget, name, MonitorTargets(beta, between, None))
             found.append(_summary(name, "epsilon", *_ours(watch, streams, rng), n, change, watch))
             continue
         numbers.choice((*METHODS, *ONLINE_RIVALS), methods=name)
@@ -128,7 +128,7 @@ def evaluate_monitor(
     return found
 
 
-def _ours(watch: Watch, streams: npt.NDArray[Any], rng: np.random.Generator) -> tuple[Integers, Integers]:
+def _ours(watch: MonitorPlan, streams: npt.NDArray[Any], rng: np.random.Generator) -> tuple[Integers, Integers]:
     seen, index = np.full(len(streams), rivals_online.NEVER), np.full(len(streams), rivals_online.NEVER)
     for run, stream in enumerate(streams):
         alarm = Monitor.of(watch, rng=rng).update_many(stream)
@@ -162,7 +162,7 @@ def _rival(
 
 
 def _summary(
-    name: str, private: str, seen: Integers, index: Integers, n: int, change: int, watch: Watch | None = None
+    name: str, private: str, seen: Integers, index: Integers, n: int, change: int, watch: MonitorPlan | None = None
 ) -> MonitorEvaluation:
     early = (seen != rivals_online.NEVER) & (seen <= change)
     true = seen > change

@@ -563,7 +563,7 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
         return column.nunique() > 9 and release.changed is False and release.fits is not False
 
     def quiet(column: pd.Series, begun: Any) -> bool:
-        return column.nunique() > 9 and begun.raised is None
+        return column.nunique() > 9 and begun.result is None
 
     def odd(column: pd.Series, found: Any) -> bool:
         return found.odd == pd.to_numeric(column, errors="coerce").isna().sum()
@@ -656,7 +656,7 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
         ),
         "sequential": (
             lambda d, **k: stream(pt.Sequential, d, **k),
-            lambda c, begun: c.nunique() > 9 and begun.raised is not None and begun.raised.decision == "null",
+            lambda c, begun: c.nunique() > 9 and begun.result is not None and begun.result.decision == "null",
         ),
         "check": (lambda d, **_: pt.check(d, *NUMBERS, column="x"), odd),
         "count_records": (lambda d, **_: pt.data.count_records(d, column="x"), lambda c, n: n == len(c)),

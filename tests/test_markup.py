@@ -25,9 +25,11 @@ def results() -> dict[str, Any]:
         "plan": plan,
         "change": plan.run([HOSTILE] * 100 + ["b"] * 100),
         "monitor": pt.Monitor(NULL, ALTERNATIVE, epsilon=1),
-        "alarm": pt.results.Alarm(10, 3, 20),
+        "alarm": pt.results.Alarm(10, 3, 20, epsilon=1),
         "plan of a test": pt.plan(NULL, ALTERNATIVE, epsilon=1),
-        "no change": pt.results.ChangePoint(None, 3, 0.1, False, epsilon=1.0, method="blocks", n=50, false_alarm=0.05),
+        "no change": pt.results.ChangePoint(
+            (), ("null",), 3, 0.1, False, epsilon=1.0, method="blocks", n=50, false_alarm=0.05
+        ),
         "split": pt.decompose(NULL, ALTERNATIVE, epsilon=0.2),
         "complexity": pt.sample_complexity(NULL, ALTERNATIVE, epsilon=0.2),
         "curve": pt.power_curve(NULL, ALTERNATIVE, epsilon=1, n=[5, 10]),

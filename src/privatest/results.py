@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from privatest.privacy.adaptive import AdaptiveLevel as AdaptiveLevel
     from privatest.privacy.verification import Verification as Verification
     from privatest.streams import Alarm as Alarm
+    from privatest.streams import MonitorPlan as MonitorPlan
     from privatest.streams import SequentialPlan as SequentialPlan
     from privatest.streams import Verdict as Verdict
     from privatest.streams import combine_evalues as combine_evalues
@@ -60,7 +61,7 @@ _HOMES = homes(
         "power": "Comparison NotionComparison Plan PowerCurve",
         "privacy.adaptive": "AdaptiveLevel",
         "privacy.verification": "Verification",
-        "streams": "Alarm SequentialPlan Verdict combine_evalues evalue_discoveries",
+        "streams": "Alarm MonitorPlan SequentialPlan Verdict combine_evalues evalue_discoveries",
         "theory": "Decomposition SampleComplexity",
     }
 )

@@ -25,12 +25,14 @@ class Unanswered:
     instead: str
 
 
-TABLE = "needs a noisy table of the records, which this version does not have"
+TABLE = "comes from a noisy table of the records"
+TABULATE = "pt.tabulate(data, between=(low, high), cells=50, epsilon=1)"
 COLUMNS = "needs two columns of each record, and this version reads one"
 TWO_UNKNOWN = Unanswered(
     "",
-    f"Two unknown parameters are not estimated at once: that {TABLE}",
-    "Give a number or a range for all but one, such as 'normal(mean=?, sd=2)' or 'normal(mean=?, sd in [1, 3])'.",
+    "Two unknown parameters are estimated from a noisy table of the records",
+    f"Use {TABULATE}.estimate('normal(mean=?, sd=?)'). Or give a number or a range for all but one, such as "
+    "'normal(mean=?, sd=2)' or 'normal(mean=?, sd in [1, 3])'.",
 )
 SEVERAL_COLUMNS = Unanswered(
     "", f"A question about several columns {COLUMNS}", "Ask about one column, or make one label of both columns first."
@@ -44,24 +46,24 @@ UNANSWERED = (
     Unanswered(
         "median quantile percentile iqr",
         f"A median or quantile {TABLE}",
-        "Estimate the share above a public cut, 'share_above(cut, ?)', or test a public value: 'median(cut)' against "
-        "'median_above(cut, 0.6)'.",
+        f"Use {TABULATE}.quantile(0.5). Or estimate the share above a public cut, 'share_above(cut, ?)', or test a "
+        "public value: 'median(cut)' against 'median_above(cut, 0.6)'.",
     ),
     Unanswered(
         "mean average ttest t_test",
         f"A mean without a distribution {TABLE}",
-        "Name a distribution and a spread, such as 'normal(mean=?, sd=2)' or 'normal(mean=?, sd in [1, 3])', or ask "
-        "for the share above a public cut, 'share_above(cut, ?)'.",
+        f"Use {TABULATE}.mean(), or name a distribution and a spread, such as 'normal(mean=?, sd=2)' or "
+        "'normal(mean=?, sd in [1, 3])', or ask for the share above a public cut, 'share_above(cut, ?)'.",
     ),
     Unanswered(
         "variance var sd std stdev",
         f"A spread without a distribution and its mean {TABLE}",
-        "Where the mean is public, write 'normal(mean=0, sd=?)'.",
+        f"Use {TABULATE}.estimate('normal(mean=?, sd=?)'). If the mean is public, write 'normal(mean=0, sd=?)'.",
     ),
     Unanswered(
         "histogram table counts value_counts sum total",
-        f"A histogram or a sum {TABLE}",
-        "Ask for one share: 'categorical(label=?)' or 'share_above(cut, ?)'.",
+        f"A histogram {TABLE}",
+        f"Use {TABULATE}. Or ask for one share: 'categorical(label=?)' or 'share_above(cut, ?)'.",
     ),
     Unanswered(
         "correlation corr pearson spearman kendall covariance cov slope regression linear ols",
@@ -78,7 +80,8 @@ UNANSWERED = (
     MORE_GROUPS,
     Unanswered(
         "what statistic",
-        f"Groups are compared by shares: a comparison by mean or median {TABLE}",
+        "Groups are compared by shares: a comparison by mean or median needs a noisy table of each group, which this "
+        "version does not compare",
         "Count numbers of at least a public cut, above=..., or a label, success=...",
     ),
     Unanswered(

@@ -29,14 +29,15 @@ import numpy as np
 from privatest.engines.units import Turns
 from privatest.errors import InvalidDocument
 from privatest.hypotheses import make_pair
-from privatest.privacy import Tulap
+from privatest.privacy import Pure, Tulap
 from privatest.scores import clamped_score
 from privatest.streams import Sequential, SequentialPlan
-from privatest.streams.monitor import Monitor, Targets, pair_watch
-from privatest.streams.schedule import voting_blocks
+from privatest.streams.block_schedule import voting_blocks
+from privatest.streams.blocks import SumBlocks
+from privatest.streams.monitor import Monitor, MonitorTargets, pair_plan
+from privatest.streams.monitor_plan import MonitorPlan
 from privatest.streams.sequential_plan import Boundaries
-from privatest.streams.stream import SumBlocks
-from privatest.streams.watch import Watch
+from tests.sequential.plans import deciding
 
 LONGEST = 0.04
 """Seconds that a process may live: time for some dozens of blocks."""
@@ -58,10 +59,10 @@ class Findings:
     problems: list[str] = field(default_factory=list)
 
 
-def designs() -> list[Watch]:
+def designs() -> list[MonitorPlan]:
     """A noisy one and one whose noise is 0."""
     pair = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
-    return [pair_watch(pair, Fraction(e), "cusum", Targets(0.1, 1e7, None)) for e in (1, 60)]
+    return [pair_plan(pair, Fraction(e), "cusum", MonitorTargets(0.1, 1e7, None)) for e in (1, 60)]
 
 
 def sequential_designs() -> list[SequentialPlan]:
@@ -71,13 +72,16 @@ def sequential_designs() -> list[SequentialPlan]:
         score = clamped_score(make_pair("bernoulli(0.2)", "bernoulli(0.8)"), (-1, 1), 1)
         noise = Tulap(epsilon, score.width)
         first, later = (voting_blocks(score, noise, n, monotone=False) for n in (7, 3))
-        made.append(SequentialPlan(first, later, Boundaries(-far, far), 0.05, 0.05, 9, "P", "Q"))
+        made.append(deciding(first, later, Boundaries(-far, far)))
     return made
 
 
-def raised(watch: Watch | SequentialPlan, progress: Any, seen: int) -> str:
+Plan = MonitorPlan | SequentialPlan
+
+
+def raised(watch: Plan, progress: Any, seen: int) -> str:
     """What is raised then, on one line."""
-    return json.dumps(watch.raised(progress, 0, seen, False).to_dict(), separators=(",", ":"))
+    return json.dumps(watch.result(progress, 0, seen), separators=(",", ":"))
 
 
 def owner(place: int) -> int:
@@ -96,7 +100,9 @@ def counting(stream: np.ndarray) -> np.ndarray:
     return found
 
 
-def child(watch: Watch | SequentialPlan, stream: np.ndarray, state: Path, log: Path, seed: int, broken: bool) -> None:
+def child(
+    watch: MonitorPlan | SequentialPlan, stream: np.ndarray, state: Path, log: Path, seed: int, broken: bool
+) -> None:
     """Watch the stream from wherever the state says, in portions of all sizes, logging what is shown."""
     persons = watch.max_rows_per_unit is not None
     rng = np.random.default_rng(seed)
@@ -110,16 +116,16 @@ def child(watch: Watch | SequentialPlan, stream: np.ndarray, state: Path, log: P
             raise
         monitor = of.of(watch)
         monitor.save(state)
-    kept = monitor._stream.file
-    turns = monitor._stream.turns
+    kept = monitor._file
+    turns = monitor._turns
     if broken and turns is not None:
-        monitor._stream.turns = Turns(turns.most, turns.key)  # forgets whom it has seen
+        monitor._turns = Turns(turns.most, turns.key)  # forgets whom it has seen
     shown = 0
     while True:
         if broken and not persons:
-            monitor._stream.file = None
+            monitor._file = None
         place = monitor.seen
-        if monitor._stream.alarm is not None and of is Sequential:
+        if monitor._result is not None and of is Sequential:
             pass  # refuses more: the verdict is logged again below
         elif rng.random() < 0.3:
             monitor.update(int(stream[place]), **({"unit": owner(place)} if persons else {}))
@@ -127,20 +133,20 @@ def child(watch: Watch | SequentialPlan, stream: np.ndarray, state: Path, log: P
             end = place + int(rng.integers(1, 25))
             whose = {"unit": [owner(at) for at in range(place, end)]} if persons else {}
             monitor.update_many(stream[place:end], **whose)
-        released, blocks = list(monitor._stream.released), monitor._stream._progress.blocks
+        released, blocks = list(monitor._released), monitor._progress.blocks
         first = blocks - len(released)
         lines = [f"B {first + i} {value}\n" for i, value in enumerate(released) if first + i >= shown]
         shown = blocks
-        if monitor._stream.alarm is not None:
-            lines.append(f"A {raised(watch, monitor._stream._progress, monitor._stream.alarm.seen)}\n")
+        if monitor._result is not None:
+            lines.append(f"A {raised(watch, monitor._progress, monitor._result.seen)}\n")
         if lines:
             os.write(out, "".join(lines).encode())
         if rng.random() < 0.2:
-            monitor._stream.file = kept
+            monitor._file = kept
             monitor.save(state)
 
 
-def inspect(watch: Watch | SequentialPlan, stream: np.ndarray, log: str, found: Findings) -> bool:
+def inspect(watch: MonitorPlan | SequentialPlan, stream: np.ndarray, log: str, found: Findings) -> bool:
     """Note problems in a log; whether the stream has come to its alarm, or its verdict."""
     released: dict[int, int] = {}
     alarms = set()
@@ -165,7 +171,7 @@ def inspect(watch: Watch | SequentialPlan, stream: np.ndarray, log: str, found: 
     if sorted(released) != list(range(len(released))) or watch.records(len(released)) != seen:
         found.problems.append("a block was never released, or one after the alarm was")
         return True
-    votes = watch.votes(np.array([released[i] for i in sorted(released)]), 0)
+    votes = watch.votes([released[i] for i in sorted(released)], 0)
     progress, hit = watch.rule.feed(watch.rule.begin, votes)  # type: ignore[arg-type]
     if hit is None or hit + 1 != len(released) or raised(watch, progress, seen) != said:
         found.problems.append(f"the alarm {said} is not what the releases call for")
@@ -188,7 +194,7 @@ def run(instants: int, seed: int, broken: bool = False, sequential: bool = False
     rng, found = np.random.default_rng(seed), Findings()
     made: list[Any] = list(sequential_designs() if sequential else designs())
     if persons:
-        made = [replace(watch, max_rows_per_unit=ROWS) for watch in made]
+        made = [replace(watch, max_rows_per_unit=ROWS, notion=Pure(watch.notion.loss * ROWS)) for watch in made]
     with tempfile.TemporaryDirectory() as folder:
         while found.kills < instants and not (broken and found.problems):
             watch = made[found.streams % len(made)]

@@ -328,7 +328,7 @@ def test_what_cannot_vote_is_refused(case: str) -> None:
         ({"epsilon": 0}, "epsilon=0"),
         ({"privacy": "zcdp(1)"}, "both given"),
         ({"labels": ["a"]}, "two different labels"),
-        ({"labels": ["a", "a"]}, "two different labels"),
+        ({"labels": ["a", "a"]}, "occurs twice"),
         ({"labels": ["a", None]}, "must not be None"),
     ],
 )

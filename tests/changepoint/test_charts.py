@@ -22,8 +22,8 @@ from privatest.changepoint.cusum import (
 )
 from privatest.errors import InvalidInput
 from privatest.laws.block_laws import first_argmin_law
+from privatest.streams.monitor_plan import Intervals
 from privatest.streams.paper_intervals import Majority, recommended_interval
-from privatest.streams.watch import Intervals
 
 VOTES = np.array([-3, -1, 0, 1, 2, 5])
 OLD = np.array([0.3, 0.35, 0.15, 0.1, 0.07, 0.03])

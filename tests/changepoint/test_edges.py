@@ -21,12 +21,10 @@ from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
 from privatest.scores import clamped_score
 from privatest.scores.score import LARGEST_TOTAL
-from privatest.streams import state as state_file
-from privatest.streams.state import StateFile
-from privatest.streams.stream import SumBlocks
-from privatest.streams.watch import (
-    BitBlocks,
-)
+from privatest.streams import state_file
+from privatest.streams.blocks import SumBlocks
+from privatest.streams.monitor_plan import BitBlocks
+from privatest.streams.state_file import StateFile
 
 SCORE = clamped_score(make_pair("bernoulli(0.2)", "bernoulli(0.8)"), (-1, 1), 5)
 
@@ -49,8 +47,8 @@ def blocks(**changes: Any) -> SumBlocks:
 def test_the_vote_of_a_noisy_total(floor: int, vote: int) -> None:
     """Below -3, then four values a bin; T and T + 1/2 have one floor."""
     for doubled in (2 * floor, 2 * floor + 1):
-        assert blocks().vote(doubled) == vote
-        assert blocks().votes(np.array([doubled, 2 * floor])).tolist() == [vote, vote]
+        assert blocks().votes([doubled]) == [vote]
+        assert blocks().votes([doubled, 2 * floor] * 200) == [vote] * 400
 
 
 def test_totals_of_a_block_have_room_for_its_noise() -> None:

@@ -18,8 +18,7 @@ import pytest
 import privatest as pt
 from privatest.errors import InvalidInput
 from privatest.streams import sequential as sequential_tests
-from privatest.streams import state as state_file
-from privatest.streams import stream
+from privatest.streams import state_file, stream
 
 PAIR = ("bernoulli(0.2)", "bernoulli(0.8)")
 RECORDS = [0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0] * 4
@@ -72,14 +71,14 @@ def sequential(**words: Any) -> Any:
 
 def one_by_one(made: Any, records: list[int], unit: bool) -> None:
     for number, record in enumerate(records):
-        if made.raised is not None:
+        if made.result is not None:
             return
         made.update(record, **({"unit": number} if unit else {}))
 
 
 def in_batches(made: Any, records: list[int], unit: bool) -> None:
     for first in range(0, len(records), 7):
-        if made.raised is not None:
+        if made.result is not None:
             return
         part = records[first : first + 7]
         made.update(part, **({"unit": [first + k for k in range(len(part))]} if unit else {}))
@@ -100,7 +99,7 @@ def tried(begin: Callable[..., Any], feed: Callable[..., None], words: dict[str,
     with interrupted(at) as lines:
         try:
             feed(made, RECORDS[10:31], unit)
-            return "over" if made.raised is None else "raised"
+            return "over" if made.result is None else "raised"
         except KeyboardInterrupt:
             pass
     assert lines[0] == at
@@ -117,9 +116,10 @@ def tried(begin: Callable[..., Any], feed: Callable[..., None], words: dict[str,
         made = type(made).load(path, **ledger)
         feed(made, RECORDS[made.seen :], unit)
         outcome = "loaded"
-    if made.raised is not None:
+    if made.result is not None:
         return outcome
-    trace, block = list(made._stream.released), made._stream.watch.block
+    made._settle()
+    trace, block = list(made._released), made._plan.block
     assert trace[: len(stands)] == stands, at
     assert made.seen == len(RECORDS)
     assert len(trace) == len(RECORDS) // block, at
@@ -210,7 +210,7 @@ def test_a_disk_that_fails_anywhere_in_a_step_gives_no_block_a_second_draw(
         newest, path = max(zip(held, paths, strict=True), key=lambda one: len(one[0]))
         if "cannot be written" in said or "cannot be kept there" in said:
             found.add("not written")
-            assert made._stream.file.is_at(paths[0])
+            assert made._file.is_at(paths[0])
             assert not paths[1].exists()
             assert not list(tmp_path.glob(f"{at} *.next"))
         elif said:
@@ -221,9 +221,10 @@ def test_a_disk_that_fails_anywhere_in_a_step_gives_no_block_a_second_draw(
             moved = paths[1].exists() or list(tmp_path.glob(f"{at} new*.next"))
             made = type(made).load(paths[1] if moved else path)
         one_by_one(made, RECORDS[made.seen :], False)
-        trace = list(made._stream.released)
+        made._settle()
+        trace = list(made._released)
         assert trace[: len(newest)] == newest, (at, said)
-        assert made.raised or len(trace) == len(RECORDS) // made._stream.watch.block, (at, said)
+        assert made.result or len(trace) == len(RECORDS) // made._plan.block, (at, said)
     assert found == {"in doubt"} | (set() if ever_after and step == "update" else {"not written"})
 
 
@@ -238,14 +239,15 @@ def test_a_state_is_saved_over_no_other_streams(begin: Callable[..., Any], kept:
     before = {path: path.read_bytes() for path in (other, file, letter)}
     made = begin(**({"state": own} if kept else {}))
     one_by_one(made, RECORDS[:20], False)
-    trace = list(made._stream.released)
+    made._settle()
+    trace = list(made._released)
     for path in before:
         with pytest.raises(InvalidInput, match="is there already, and is no state of this"):
             made.save(path)
         assert before[path] == path.read_bytes()
-    assert type(made).load(other)._stream.name != made._stream.name
+    assert type(made).load(other)._name != made._name
     one_by_one(made, RECORDS[20:30], False)
     made.save(own)
     made.save(tmp_path / "elsewhere")
     made.save(own)
-    assert list(type(made).load(own)._stream.released)[: len(trace)] == trace
+    assert list(type(made).load(own)._released)[: len(trace)] == trace

@@ -17,21 +17,21 @@ import privatest as pt
 from privatest.errors import Infeasible, InvalidData, InvalidInput, NothingToTest
 from privatest.hypotheses import make_pair
 from privatest.numbers import rational
-from privatest.streams.monitor import Monitor, Targets, pair_watch, unknown_watch
+from privatest.streams.monitor import Monitor, MonitorTargets, pair_plan, unknown_plan
+from privatest.streams.monitor_plan import Cusum, CusumProgress, Intervals, MonitorPlan
 from privatest.streams.stream import TRACE
-from privatest.streams.watch import Cusum, CusumProgress, Intervals, Watch
 
 COINS = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
-CUSUM = pair_watch(COINS, rational(1), "cusum", Targets(0.1, 2000.0, None))
+CUSUM = pair_plan(COINS, rational(1), "cusum", MonitorTargets(0.1, 2000.0, None))
 
 
 @pytest.fixture(scope="module", params=["cusum", "paper", "fit"])
-def watch(request: pytest.FixtureRequest) -> Watch:
+def watch(request: pytest.FixtureRequest) -> MonitorPlan:
     """Built when a test asks for it: two of them take a second."""
     if request.param == "paper":
-        return pair_watch(COINS, rational(1), "paper", Targets(0.1, 500.0, None))
+        return pair_plan(COINS, rational(1), "paper", MonitorTargets(0.1, 500.0, None))
     if request.param == "fit":
-        return unknown_watch([0.25] * 4, 0.4, rational(1), "cusum", Targets(0.1, 2000.0, None))
+        return unknown_plan([0.25] * 4, 0.4, rational(1), "cusum", MonitorTargets(0.1, 2000.0, None))
     return CUSUM
 
 
@@ -88,7 +88,9 @@ def test_after_the_alarm_nothing_is_consumed_until_reset() -> None:
 
 
 def test_memory_does_not_grow_with_the_stream() -> None:
-    monitor = Monitor.of(pair_watch(COINS, rational(1), "cusum", Targets(0.1, 1e8, None)), rng=np.random.default_rng(2))
+    monitor = Monitor.of(
+        pair_plan(COINS, rational(1), "cusum", MonitorTargets(0.1, 1e8, None)), rng=np.random.default_rng(2)
+    )
     batch = coins(5, 20_000, 0)
     for _ in range(3):
         monitor.update_many(batch)
@@ -191,7 +193,7 @@ def test_an_interval_is_free_and_what_it_promises_is_computed(interval: int) -> 
 
 def test_a_short_intervals_accuracy_is_kept() -> None:
     """No distance within two intervals will do where one is often missed: the bound on the delay then does."""
-    watch = pair_watch(COINS, rational(1), "paper", Targets(0.1, 500.0, 1))
+    watch = pair_plan(COINS, rational(1), "paper", MonitorTargets(0.1, 500.0, 1))
     rng, runs, change = np.random.default_rng(5), 500, 53
     off, seen = 0, 0
     for _ in range(runs):
@@ -228,7 +230,7 @@ def false_alarms(monitor: Monitor, quiet: np.ndarray) -> int:
 def test_promises_are_kept(null: object, alternative: object, method: str) -> None:
     """False alarms of a restarted monitor over a long quiet stream, then delays and index errors at one place."""
     pair = make_pair(null, alternative)
-    watch = pair_watch(pair, rational(1), method, Targets(0.2, 1000.0, None))
+    watch = pair_plan(pair, rational(1), method, MonitorTargets(0.2, 1000.0, None))
     rng = np.random.default_rng(8)
     quiet = pair.null.sample(rng, 300_000)
     alarms = false_alarms(Monitor.of(watch, rng=rng), quiet)
@@ -255,7 +257,7 @@ def test_a_threshold_that_is_too_low_breaks_the_promise() -> None:
     """The check above can fail: a chart at half the threshold alarms much more often than the design says."""
     from dataclasses import replace
 
-    from privatest.streams.watch import Cusum
+    from privatest.streams.monitor_plan import Cusum
 
     assert isinstance(CUSUM.rule, Cusum)
     broken = replace(CUSUM, rule=Cusum(CUSUM.rule.threshold // 2))
@@ -271,7 +273,7 @@ def test_a_monitor_of_sets_keeps_its_promises_for_every_member(method: str) -> N
     monitor = Monitor(
         "normal(mean<=0, sd=1)", "normal(mean>=1, sd=1)", epsilon=1, method=method, mean_time_between_false_alarms=2000
     )
-    watch = monitor._stream.watch
+    watch = monitor._plan
     assert watch.null == "normal(mean<=0, sd=1)"
     rng = np.random.default_rng(3)
     for mean in (0.0, -0.5):
@@ -294,9 +296,10 @@ def test_what_the_alarm_looks_at_follows_from_what_was_released() -> None:
     level, walked = 0, []
     for part in np.split(coins(3, 400, 200), 60):
         watch.update_many(part)
-        votes = watch._design.votes(np.array(watch._stream.released, dtype=np.int64), 0)
+        watch._settle()
+        votes = watch._plan.votes(list(watch._released), 0)
         level, walked = 0, []
-        for vote in votes.tolist():
+        for vote in votes:
             level = max(level + vote, 0)
             walked.append(level)
         assert list(watch.levels) == walked
@@ -307,12 +310,12 @@ def test_what_the_alarm_looks_at_follows_from_what_was_released() -> None:
     assert watch.levels == ()
 
 
-def one_by_one(watch: Watch, records: list[float], *, look: bool) -> tuple[int, object, tuple[float, ...], int]:
+def one_by_one(watch: MonitorPlan, records: list[float], *, look: bool) -> tuple[int, object, tuple[float, ...], int]:
     """After how many records which alarm came, what was released, and how many records waited at most."""
     monitor, waited = Monitor.of(watch, rng=np.random.default_rng(5)), 0
     for count, record in enumerate(records, 1):
         alarm = monitor.update(record)
-        waited = max(waited, len(monitor._stream._pending))
+        waited = max(waited, len(monitor._pending))
         assert monitor.seen == count or alarm is not None
         if look:
             assert len(monitor.trace) == min(count // watch.block, TRACE)
@@ -332,7 +335,7 @@ NORMALS = make_pair("normal(0, 1)", "normal(1, 1)")
 def test_blocks_that_wait_for_one_that_may_raise_the_alarm_change_nothing(
     epsilon: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch = pair_watch(NORMALS, rational(epsilon), "cusum", Targets(0.1, 1e4, None))
+    watch = pair_plan(NORMALS, rational(epsilon), "cusum", MonitorTargets(0.1, 1e4, None))
     rng, late = np.random.default_rng(2), 0
     for _ in range(12):
         records = [*rng.normal(0, 1, 10 * watch.block).tolist(), *rng.normal(1, 1, 30 * watch.block).tolist()]
@@ -354,19 +357,19 @@ def test_no_votes_raise_an_alarm_as_long_as_a_rule_says_so_and_then_they_do(leve
     rule, start = Cusum(50), CusumProgress(9, level, 5)
     for most in (1, 3, 17, 80):
         quiet = rule.quiet(most, start)
-        assert quiet < 0 or rule.feed_few(start, [most] * quiet)[1] is None
-        assert rule.feed_few(start, [most] * (quiet + 1))[1] == quiet or level > 50
+        assert quiet < 0 or rule.feed(start, [most] * quiet)[1] is None
+        assert rule.feed(start, [most] * (quiet + 1))[1] == quiet or level > 50
     interval = Intervals(4)
     for seen in range(4):
         progress = interval.feed(interval.begin, np.ones(seen, dtype=np.int64))[0]
         quiet = interval.quiet(1, progress)
-        assert interval.feed_few(progress, [1] * (quiet + 1))[1] == quiet
-        assert quiet == 0 or interval.feed_few(progress, [1] * quiet)[1] is None
+        assert interval.feed(progress, [1] * (quiet + 1))[1] == quiet
+        assert quiet == 0 or interval.feed(progress, [1] * quiet)[1] is None
 
 
 def test_ties_are_looked_for_at_the_ends_of_blocks_behind_blocks_that_wait() -> None:
-    watch: Watch = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=2)._stream.watch  # type: ignore[assignment]
-    block, waiting = watch.block, Monitor.of(watch)._stream._room
+    watch: MonitorPlan = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=2)._plan  # type: ignore[assignment]
+    block, waiting = watch.block, Monitor.of(watch)._room
     assert 1 < block < waiting - block  # full blocks wait
     for before in range(waiting):
         for tied in range(1, 2 * block + 3):

@@ -21,26 +21,25 @@ from privatest.errors import BudgetExceeded, InvalidDocument, InvalidInput, Ledg
 from privatest.hypotheses import make_pair
 from privatest.numbers import rational
 from privatest.privacy import seeded_source
-from privatest.streams.monitor import Monitor, Targets, pair_watch, unknown_watch
-from privatest.streams.state import FORMAT, StateFile, read_text, state_text
-from privatest.streams.stream import Stream
-from privatest.streams.watch import Watch
+from privatest.streams.monitor import Monitor, MonitorTargets, pair_plan, unknown_plan
+from privatest.streams.monitor_plan import MonitorPlan
+from privatest.streams.state_file import MONITOR, StateFile, read_text, state_text
 from tests.changepoint import kills
 
 COINS = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
-WATCH = pair_watch(COINS, rational(1), "cusum", Targets(0.1, 1e8, None))
+WATCH = pair_plan(COINS, rational(1), "cusum", MonitorTargets(0.1, 1e8, None))
 ASKED = {"epsilon": 1, "mean_time_between_false_alarms": 1e8}
 QUIET = ([0, 0, 1, 0, 0] * 200)[: 40 * WATCH.block + 3]
 
 
 @cache
-def watch_of_bits() -> Watch:
+def watch_of_bits() -> MonitorPlan:
     """Built when a test asks for it: it takes a second."""
-    return unknown_watch([0.5, 0.5], 0.4, rational(1), "cusum", Targets(0.1, 1e8, None))
+    return unknown_plan([0.5, 0.5], 0.4, rational(1), "cusum", MonitorTargets(0.1, 1e8, None))
 
 
 @pytest.fixture(params=["sums", "bits"])
-def watch(request: pytest.FixtureRequest) -> Watch:
+def watch(request: pytest.FixtureRequest) -> MonitorPlan:
     return watch_of_bits() if request.param == "bits" else WATCH
 
 
@@ -60,7 +59,7 @@ def test_a_state_that_is_written_too_late_is_caught() -> None:
 
 @pytest.mark.parametrize("method", ["cusum", "paper"])
 def test_a_restored_monitor_goes_on_where_it_was(method: str, tmp_path: Path) -> None:
-    watch = pair_watch(COINS, rational(1), method, Targets(0.1, 1e4, None))
+    watch = pair_plan(COINS, rational(1), method, MonitorTargets(0.1, 1e4, None))
     monitor = Monitor.of(watch, rng=rng(1))
     monitor.update_many(QUIET)
     monitor.save(tmp_path / "state.json")
@@ -106,7 +105,7 @@ def test_bound_monitors_write_before_they_answer(tmp_path: Path) -> None:
     for record in QUIET:
         monitor.update(record)
         content = read_text(path.read_bytes(), "it")
-        assert content["trace"] == list(monitor._stream.released)
+        assert content["trace"] == list(monitor._released)
         assert content["start"] == monitor.seen // monitor.block * monitor.block
     restored = pt.Monitor.load(path)
     assert restored.seen == len(QUIET) // monitor.block * monitor.block
@@ -158,7 +157,7 @@ def saved(tmp_path: Path) -> Path:
     monitor = Monitor.of(WATCH, rng=rng())
     monitor.update_many(QUIET)
     monitor.save(path)
-    monitor._stream.file.close()
+    monitor._file.close()
     return path
 
 
@@ -193,7 +192,7 @@ def test_every_truncation_and_extension_is_refused(tmp_path: Path) -> None:
 
 def test_other_versions_and_missing_files_are_refused(tmp_path: Path) -> None:
     path = saved(tmp_path)
-    path.write_text(path.read_text().replace(FORMAT, "privatest/monitor/1"))
+    path.write_text(path.read_text().replace(MONITOR.format, "privatest/monitor/1"))
     with pytest.raises(InvalidDocument, match="'privatest/monitor/1'"):
         pt.Monitor.load(path)
     with pytest.raises(InvalidDocument, match="no state"):
@@ -202,14 +201,14 @@ def test_other_versions_and_missing_files_are_refused(tmp_path: Path) -> None:
         pt.Monitor.load(tmp_path / "no" / "such" / "folder.json")
 
 
-@pytest.mark.parametrize("key", ["design", "progress", "trace", "alarm", "id", "start", "asked", "place", "mark"])
+@pytest.mark.parametrize("key", ["plan", "progress", "trace", "result", "id", "start", "settings", "place", "mark"])
 def test_contents_with_a_sound_checksum_that_make_no_sense_are_refused(key: str, tmp_path: Path) -> None:
     path = saved(tmp_path)
     content = read_text(path.read_bytes(), "it")
     for value in ("nonsense", {"blocks": -1}, [1, 2, 3], 77, None):
-        if (key, value) == ("alarm", None) or (key == "id" and not isinstance(value, dict)):
+        if (key, value) == ("result", None) or (key == "id" and not isinstance(value, dict)):
             continue
-        if key in ("id", "asked", "place", "mark") or (key == "trace" and isinstance(value, list)):
+        if key in ("id", "settings", "place", "mark") or (key == "trace" and isinstance(value, list)):
             changed = {name: entry for name, entry in content.items() if name != key}
         else:
             changed = {**content, key: value}
@@ -259,18 +258,19 @@ class Counted:
         return self._source.below(n)
 
 
-def test_noise_is_drawn_when_a_block_is_released_and_not_before(watch: Watch, tmp_path: Path) -> None:
+def test_noise_is_drawn_when_a_block_is_released_and_not_before(watch: MonitorPlan, tmp_path: Path) -> None:
     source = Counted()
-    stream = Stream(watch, {}, source)
+    stream = Monitor.__new__(Monitor)
+    stream._start(watch, {}, source, None)  # type: ignore[arg-type]
     for _ in range(watch.block - 1):
-        stream.take(0)
+        stream.update_one(0)
     stream.save(tmp_path / "state.json")
     assert source.asked == 0
-    stream.take(0)
+    stream.update_one(0)
     first = source.asked
     assert first > 0
     for _ in range(watch.block - 1):
-        stream.take(0)
+        stream.update_one(0)
     stream.reset()
     assert source.asked == first, "nothing was drawn for the next block"
 
@@ -282,15 +282,13 @@ def _holders() -> dict[str, object]:
     bits.update_many([0, 1, 0])
     return {
         "monitor": monitor,
-        "stream": monitor._stream,
-        "sum": monitor._stream._open,
-        "bits": bits._stream._open,
-        "closed": monitor._stream._open.close(np.ones(2 * WATCH.block, dtype=np.int64)),
+        "sum": monitor._open,
+        "bits": bits._open,
         "within": [monitor],
     }
 
 
-@pytest.mark.parametrize("name", ["monitor", "stream", "sum", "bits", "closed", "within"])
+@pytest.mark.parametrize("name", ["monitor", "sum", "bits", "within"])
 def test_what_holds_an_open_block_cannot_be_copied_or_pickled(name: str) -> None:
     held = _holders()[name]
     ways = [copy.deepcopy, *(lambda x, p=p: pickle.dumps(x, p) for p in range(pickle.HIGHEST_PROTOCOL + 1))]
@@ -320,7 +318,7 @@ def forked(work: Callable[[], object]) -> str:
     return said
 
 
-def test_a_forked_process_has_no_use_of_its_parents_monitor(watch: Watch, tmp_path: Path) -> None:
+def test_a_forked_process_has_no_use_of_its_parents_monitor(watch: MonitorPlan, tmp_path: Path) -> None:
     monitor = Monitor.of(watch)
     monitor.update_many([0])
     ways: list[Callable[[], object]] = [
@@ -429,7 +427,7 @@ def test_a_state_that_was_written_but_not_named_is_followed_after_a_restore_too(
             monitor.update_many(QUIET[monitor.seen : monitor.seen + WATCH.block])
     written = read_text(Path(f"{path}.next").read_bytes(), "it")
     assert len(written["trace"]) == len(monitor.trace) + 1
-    assert list(pt.Monitor.load(path)._stream.released) == written["trace"]
+    assert list(pt.Monitor.load(path)._released) == written["trace"]
 
 
 # the place ------------------------------------------------------------------------------------------------------------
@@ -636,11 +634,11 @@ def test_threads_take_turns(batch: int | None) -> None:
 
 
 def test_full_blocks_that_wait_are_released_by_one_process_once() -> None:
-    watch = pair_watch(make_pair("normal(0, 1)", "normal(1, 1)"), rational(2), "cusum", Targets(0.1, 1e8, None))
+    watch = pair_plan(make_pair("normal(0, 1)", "normal(1, 1)"), rational(2), "cusum", MonitorTargets(0.1, 1e8, None))
     monitor = Monitor.of(watch)
     for _ in range(watch.block + 1):
         monitor.update(0.0)
-    stream = monitor._stream
+    stream = monitor
     assert len(stream._pending) > watch.block
 
     def look() -> None:
@@ -657,7 +655,7 @@ def test_full_blocks_that_wait_are_released_by_one_process_once() -> None:
 
 
 def test_blocks_wait_without_a_state_file_only(tmp_path: Path) -> None:
-    watch = pair_watch(make_pair("normal(0, 1)", "normal(1, 1)"), rational(2), "cusum", Targets(0.1, 1e8, None))
+    watch = pair_plan(make_pair("normal(0, 1)", "normal(1, 1)"), rational(2), "cusum", MonitorTargets(0.1, 1e8, None))
     monitor = Monitor.of(watch)
     for _ in range(watch.block + 1):
         monitor.update(0.0)
@@ -665,7 +663,7 @@ def test_blocks_wait_without_a_state_file_only(tmp_path: Path) -> None:
     assert len(read_text((tmp_path / "state").read_bytes(), "it")["trace"]) == 1
     for _ in range(watch.block - 1):
         monitor.update(0.0)
-    assert monitor._stream._pending == []
+    assert monitor._pending == []
     assert len(read_text((tmp_path / "state").read_bytes(), "it")["trace"]) == 2
 
 

@@ -33,13 +33,13 @@ from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
 from privatest.scores import clamped_score
 from privatest.streams.monitor import Monitor
+from privatest.streams.monitor_plan import Cusum, MonitorPlan
 from privatest.streams.stream import Stream
-from privatest.streams.watch import Cusum, Watch
 from tests.changepoint import kills
 from tests.contracts.exhaustive import log_pmf, owners
 from tests.engines import warehouses
 from tests.ledger.server import quick_folder
-from tests.sequential.plans import small_blocks
+from tests.sequential.plans import small_blocks, watching
 
 SLACK = 1 + 1e-12
 Row = tuple[int, ...]
@@ -215,7 +215,7 @@ def test_a_stream_of_persons_consumes_turns_up_to_the_alarm_only() -> None:
     made = pt.Monitor(P, Q, epsilon=4, max_rows_per_unit=1, rng=rng)
     alarm = made.update([1] * 500, unit=list(range(500)))
     assert alarm is not None
-    taken = made._stream.turns
+    taken = made._turns
     assert taken is not None
     assert sorted(taken._taken) == list(range(alarm.seen))
 
@@ -274,10 +274,10 @@ class TestRefusals:
 
 
 @cache
-def loud(block: int, k: int) -> Watch:
+def loud(block: int, k: int) -> MonitorPlan:
     """Persons in blocks whose noise is 0 but once in 10^26 draws: a release is twice its block's total."""
     quiet = small_blocks(Fraction(60), block)
-    return Watch(quiet, Cusum(10**9), "cusum", 0.1, 1, 1.0, 1.0, 1, None, "P", "Q", max_rows_per_unit=k)
+    return watching(quiet, Cusum(10**9), rows=k)
 
 
 def fed(state: Path, records: Row, who: Row, lives: Iterable[int], k: int, block: int, batches: bool) -> list[int]:
@@ -292,7 +292,7 @@ def fed(state: Path, records: Row, who: Row, lives: Iterable[int], k: int, block
             for i in rest:
                 monitor.update(records[i], unit=who[i])
         monitor = Monitor.load(state)
-    return [value // 2 for value in monitor._stream.released]
+    return [value // 2 for value in monitor._released]
 
 
 def restarts(n: int) -> Iterator[Row]:
@@ -376,7 +376,7 @@ class TestStates:
         with pytest.raises(InvalidDocument, match="was saved to another file later"):
             Monitor.load(quick / "one")
         again = Monitor.load(quick / "two")
-        turns = again._stream.turns
+        turns = again._turns
         assert turns is not None
         assert [turns.admit(who) is None for who in "abcde"] == [True, True, True, True, False]
 
@@ -406,8 +406,8 @@ class TestStates:
             del made
             again = pt.Sequential(P, Q, epsilon=2, state=quick / "state", **words)
             assert again.seen == first
-            assert again._stream.turns is not None
-            taken = again._stream.turns.taken()
+            assert again._turns is not None
+            taken = again._turns.taken()
             assert sorted(taken.values()) == [1] * first
             with pytest.raises(InvalidInput, match="other settings"):
                 pt.Sequential(P, Q, epsilon=2, state=quick / "state", **{**words, "max_rows_per_unit": 1})

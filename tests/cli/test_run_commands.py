@@ -39,7 +39,7 @@ def test_an_alarm_is_one_line_of_json(run: Run) -> None:
     found = run("monitor", *PAIR, stdin=OLD + NEW)
     (alarm,) = printed(found.out)
     assert (found.code, found.err) == (0, "")
-    assert set(alarm) == {"index", "accuracy", "seen"}
+    assert set(alarm) >= {"index", "accuracy", "seen", "epsilon", "private"}
     assert abs(alarm["index"] - 200) <= 4 * alarm["accuracy"]
     assert 200 < alarm["seen"] < 300
     assert run("monitor", *PAIR, "--exit-code", stdin=OLD + NEW).code == 1
@@ -56,7 +56,7 @@ def test_a_verdict_is_one_line_of_json(run: Run, tmp_path: Path) -> None:
     found = run("sequential", *EITHER, stdin=NEW)
     (verdict,) = printed(found.out)
     assert (found.code, found.err) == (0, "")
-    assert set(verdict) == {"decision", "seen", "evalue"}
+    assert set(verdict) >= {"decision", "seen", "evalue", "epsilon", "private"}
     assert run("sequential", *EITHER, "--alpha", "1e-6", "--beta", "1e-6", "--exit-code", stdin=NEW).code == 1
     assert run("sequential", *EITHER, stdin=b"1\n" * 5).err == "privatest: No verdict yet, after 5 records.\n"
     open_still = run("sequential", *EITHER, "--json", stdin=b"1\n" * 5)
@@ -222,10 +222,12 @@ def test_following_a_file_that_grows_and_is_replaced(tmp_path: Path, run: Run) -
         finally:
             process.kill()
     (last,) = printed(out.decode())
-    assert (process.returncode, last["seen"], last["drift_detected"]) == (2, 100, False)
-    assert b"was replaced, after 100 records" in err
+    seen = last["seen"]  # it was replaced before or after the reader came to the lines that were added
+    assert (process.returncode, last["drift_detected"]) == (2, False)
+    assert seen in (50, 100)
+    assert f"was replaced, after {seen} records" in err.decode()
     alarm, last = printed(run("monitor", lines, "--state", state, "--new-file", "--json").out)
-    assert 100 < alarm["seen"] <= last["seen"] < 200
+    assert seen < alarm["seen"] <= last["seen"] < 200
 
 
 def test_a_killed_monitor_goes_on(tmp_path: Path, run: Run) -> None:

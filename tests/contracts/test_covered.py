@@ -21,13 +21,14 @@ import numpy as np
 import pytest
 
 import privatest as pt
+from privatest.bounds.optimum import DENOMINATOR
 from privatest.decision.run import Design
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.privacy.chain import ONE
 from privatest.privacy.notions import notion_from_json, per_row
 from privatest.scores import Score
 from privatest.streams import SequentialPlan
-from privatest.streams.watch import Watch
+from privatest.streams.monitor_plan import MonitorPlan
 from tests.contracts.noise_laws import excess, losses, spent
 
 COINS = "bernoulli(0.2)", "bernoulli(0.8)"
@@ -59,9 +60,9 @@ MADE: dict[str, Callable[..., Any]] = {
     "given": lambda **w: pt.design_change(test=given(**w), **w),
     "unknown": lambda **w: pt.design_change([0.8, 0.2], distance=0.5, **w),
     "changes": lambda **w: pt.design_change(*COINS, n=400, **w, changes="several"),
-    "monitor": lambda **w: pt.Monitor(*COINS, **w)._design,
-    "monitor of fit": lambda **w: pt.Monitor([0.8, 0.2], distance=0.5, **w)._design,
-    "monitor of a given test": lambda **w: pt.Monitor(test=given(**w), **w)._design,
+    "monitor": lambda **w: pt.Monitor(*COINS, **w)._plan,
+    "monitor of fit": lambda **w: pt.Monitor([0.8, 0.2], distance=0.5, **w)._plan,
+    "monitor of a given test": lambda **w: pt.Monitor(test=given(**w), **w)._plan,
     "sequential": lambda **w: pt.Sequential(*COINS, schedule=(9, 6), **w).plan,
 }
 OTHERS: dict[str, Callable[[], Any]] = {
@@ -255,7 +256,7 @@ def parts_of(one: Any, document: dict[str, Any], notion: Any) -> list[tuple[floa
         return estimate_costs(document, notion)
     if isinstance(one, pt.results.HistogramTest):
         return [histogram_cost(document, notion)]
-    if isinstance(one, Watch | SequentialPlan):
+    if isinstance(one, MonitorPlan | SequentialPlan):
         blocks = document.get("blocks") or document["later"]
         if blocks["kind"] == "bits":
             return [bit_cost(document, blocks["test"], notion)]
@@ -313,15 +314,15 @@ def log(height: int) -> float:
 
 def sides(document: dict[str, Any]) -> int:
     """How often the counts of cells move: rows taken out of some, and put into others."""
-    return 2 if document.get("neighbours", "replace") == "replace" else 1
+    return 2 if document["neighbours"] == "replace" else 1
 
 
 def estimate_costs(document: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
-    if document.get("location") is not None:  # rows taken out of counts, and put into others; and what is left for later
+    if document.get("location") is not None:
         counts = spent(notion, document["location"]["noise"], rows(document))
         second = tuple(float(part) for part in notion_from_json(document["second"]).exact)
         return [*[counts] * sides(document), (second[-1] ** 2,) if notion.name == "gdp" else second[-len(counts) :]]
-    if document.get("neighbours", "replace") == "replace":
+    if document["neighbours"] == "replace":
         return [spent(notion, document["noise"], reach(document, document["score"])), *count_costs(document, notion)]
     low, high = width(document["score"])
     total = spent(notion, document["noise"], reach(document, document["score"], 2, low + high))
@@ -333,10 +334,6 @@ def count_costs(document: dict[str, Any], notion: Any) -> list[tuple[float, ...]
     return [] if document.get("count_noise") is None else [spent(notion, document["count_noise"], rows(document))]
 
 
-WHOLE = 1 << 50
-"""What the numbers of an optimum's table are parts of."""
-
-
 def histogram_cost(document: dict[str, Any], notion: Any) -> tuple[float, ...]:
     """Every two histograms that differ by one record, by the table of probabilities."""
     classes, n = len(document["null_law"]), document["n"]
@@ -345,9 +342,9 @@ def histogram_cost(document: dict[str, Any], notion: Any) -> tuple[float, ...]:
     parameters, found = tuple(float(part) for part in notion.exact), 0.0
     for one, other in itertools.permutations(listed, 2):
         if sum(abs(a - b) for a, b in zip(one, other, strict=True)) == 2:
-            pairs = [np.array([chance[each], WHOLE - chance[each]]) for each in (one, other)]
+            pairs = [np.array([chance[each], DENOMINATOR - chance[each]]) for each in (one, other)]
             with np.errstate(divide="ignore"):
-                laws = [np.log(np.clip(pair, 0, None) / WHOLE) for pair in pairs]
+                laws = [np.log(np.clip(pair, 0, None) / DENOMINATOR) for pair in pairs]
             found = max(found, losses(notion.name, parameters, *laws))
     return (parameters[0], found) if notion.name == "approx" else (found,)
 
@@ -390,8 +387,8 @@ def objects(part: Any) -> Iterator[dict[str, Any]]:
         yield from objects(inner)
 
 
-ONE_OF_EACH = ["test", "fit", "estimate", "groups", "blocks", "direct", "paper", "given", "unknown", "changes"]
-ONE_OF_EACH += ["table", "monitor", "monitor of fit", "monitor of a given test", "sequential"]
+ONE_OF_EACH = ["test", "fit", "estimate", "groups", "blocks", "direct", "paper", "given", "unknown", "changes", "table"]
+ONE_OF_EACH += ["monitor", "monitor of fit", "monitor of a given test", "sequential"]
 
 
 @pytest.mark.parametrize("name", [f"{name}, pure(1)" for name in ONE_OF_EACH] + ["two steps", "optimum"])
@@ -496,4 +493,4 @@ def test_every_class_that_is_read_is_looked_at() -> None:
         found = {one for child in base.__subclasses__() for one in (child, *concrete(child))}
         return {one for one in found if "FORMAT" in vars(one) and one.__module__.startswith("privatest.")}
 
-    assert {type(made(name)) for name in CASES} == concrete(Design) | {Watch, SequentialPlan}
+    assert {type(made(name)) for name in CASES} == concrete(Design) | {MonitorPlan, SequentialPlan}

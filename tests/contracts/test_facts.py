@@ -18,7 +18,7 @@ import pytest
 import privatest as pt
 from privatest import cli, report
 from privatest.cli import output
-from privatest.decision.run import Design, Outcome
+from privatest.decision.run import Designed, Outcome
 from privatest.facts import Described, Fact, Tabled
 from tests.report import pages
 
@@ -54,10 +54,11 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "release with odd records": lambda: made("test").run(DATA, odd_epsilon=0.1),
     "look": lambda: pt.check(DATA, *COINS),
     "monitor": lambda: pt.Monitor(*COINS, epsilon=1),
-    "alarm": lambda: pt.results.Alarm(10, 3, 20),
+    "alarm": lambda: pt.results.Alarm(10, 3, 20, epsilon=1),
     "sequential": lambda: pt.Sequential(*COINS, epsilon=1, schedule=(8, 5)),
     "sequential plan": lambda: made("sequential").plan,
-    "verdict": lambda: pt.results.Verdict("null", 20, 0.1),
+    "monitor plan": lambda: made("monitor").plan,
+    "verdict": lambda: pt.results.Verdict("null", 20, 0.1, epsilon=1),
     "plan": lambda: pt.plan(*COINS, epsilon=1),
     "best possible": lambda: pt.optimum(*COINS, epsilon=1, n=20),
     "split": lambda: pt.decompose(*COINS, epsilon=0.2),
@@ -96,7 +97,7 @@ def deaf(one: Described) -> list[str]:
     texts = {"str": str(one), "_repr_html_": in_notebook(one)}
     found = [name for name, text in texts.items() if not all(part in text for part in (LABEL, TEXT, PLANTED.meaning))]
     plain = {"values": one.values()}
-    if not isinstance(one, Design | pt.results.SequentialPlan):  # whose documents are what it is read from, and no more
+    if not isinstance(one, Designed):  # whose documents are what it is read from, and no more
         plain["to_dict"] = one.to_dict()  # type: ignore[attr-defined]
     return found + [name for name, values in plain.items() if values.get(PLANTED.name) != PLANTED.value]
 

@@ -193,10 +193,10 @@ def test_a_state_goes_on_with_its_own_question_only(
     laws: tuple[Any, Any], others: tuple[Any, Any], tmp_path: Path
 ) -> None:
     path = tmp_path / "state"
-    name = pt.Monitor(*laws, epsilon=2, state=path)._stream.name
+    name = pt.Monitor(*laws, epsilon=2, state=path)._name
     with pytest.raises(pt.errors.InvalidInput, match="other settings"):
         pt.Monitor(*others, epsilon=2, state=path)
-    assert pt.Monitor(*laws, epsilon=2, state=path)._stream.name == name  # nothing was lost
+    assert pt.Monitor(*laws, epsilon=2, state=path)._name == name  # nothing was lost
 
 
 class Own(stats.rv_continuous):

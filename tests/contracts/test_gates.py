@@ -24,7 +24,7 @@ from privatest.privacy import Laplace, Logistic, Noise, Pure, Tulap
 from privatest.privacy.notions import Neighbourhood
 from privatest.scores import Score, clamped_score
 from privatest.scores.score import LARGEST_TOTAL
-from privatest.streams.stream import SumBlocks
+from privatest.streams.blocks import SumBlocks
 
 PAIR = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
 SCORE = clamped_score(PAIR, (-1, 1), 5)

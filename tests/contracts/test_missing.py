@@ -87,6 +87,7 @@ def test_the_counts_of_two_groups_are_private_with_the_numbers_present() -> None
         "count_noise": Tulap(COUNTING, 1),
     }
     design = replace(pt.design_groups(n=(2, 1), epsilon=1, missing="count"), notion=Pure(EPSILON), **fields)
+    object.__setattr__(design, "n", (2,))  # of the group that is walked
     sets = list(itertools.product((0.0, 1.0, np.nan), repeat=2))
     pairs = [
         (one, other)

@@ -86,8 +86,8 @@ class Disk:
 
 def shown(made: Any) -> tuple[list[int], Counter[Any]]:
     """All that was released, and how many rows of each person counted for it."""
-    turns = made._stream.turns
-    return list(made._stream.released), Counter() if turns is None else turns.taken()
+    turns = made._turns
+    return list(made._released), Counter() if turns is None else turns.taken()
 
 
 def loaded(folder: Path, kind: type[Any]) -> Any:

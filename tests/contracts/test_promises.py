@@ -153,7 +153,7 @@ WATCHES = {
 
 @cache
 def watch(kind: str) -> Any:
-    return WATCHES[kind]()._stream.watch
+    return WATCHES[kind]()._plan
 
 
 def decided(rows: int, neighbours: str) -> Callable[..., Any]:

@@ -38,10 +38,10 @@ from privatest.privacy import Laplace, Pure, Tulap
 from privatest.privacy.notions import Neighbourhood
 from privatest.scores import Score, clamped_score
 from privatest.streams import Sequential, SequentialPlan
+from privatest.streams.blocks import SumBlocks
 from privatest.streams.monitor import Monitor
+from privatest.streams.monitor_plan import BitBlocks, Cusum, Intervals, Rule
 from privatest.streams.sequential_plan import Boundaries
-from privatest.streams.stream import SumBlocks
-from privatest.streams.watch import BitBlocks, Cusum, Intervals, Rule, Watch
 from tests.contracts.exhaustive import owners
 from tests.contracts.walk import Law, largest_loss, walk, walking
 from tests.sequential import plans
@@ -455,7 +455,7 @@ def sums(epsilon: Fraction, block: int, units: int = 1) -> SumBlocks:
 
 def watched(made: SumBlocks | BitBlocks, rule: Rule, batch: int | None) -> Callable[[Records, Any], Hashable]:
     """Record by record (batch None), or in batches of so many; the answer is all that a monitor says."""
-    watch = Watch(made, rule, rule.kind, 0.1, 1, 1.0, 1.0, 1, None, "P", "Q")
+    watch = plans.watching(made, rule)
 
     def run(stream: Records, source: Any) -> Hashable:
         monitor = Monitor.of(watch, rng=source)
@@ -552,7 +552,7 @@ def test_persons_in_a_monitor(rows: int, monkeypatch: pytest.MonkeyPatch) -> Non
     """Whoever three records belong to, and whatever else one person's could be; all records of a person, as a check."""
     budget, n = Fraction(2), 3
     made = sums(budget / rows, 1)
-    watch = Watch(made, Cusum(8), "cusum", 0.1, 1, 1.0, 1.0, 1, None, "P", "Q", max_rows_per_unit=rows)
+    watch = plans.watching(made, Cusum(8), rows=rows)
 
     def worst() -> float:
         found = 0.0

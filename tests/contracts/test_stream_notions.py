@@ -31,12 +31,13 @@ from privatest.privacy.notions import per_row
 from privatest.privacy.verification import measure
 from privatest.scores import clamped_score
 from privatest.streams import Sequential, SequentialPlan
+from privatest.streams.block_schedule import voting_blocks
+from privatest.streams.blocks import SumBlocks
 from privatest.streams.evalues import PARTS
-from privatest.streams.monitor import Targets, pair_watch
-from privatest.streams.schedule import voting_blocks
+from privatest.streams.monitor import MonitorTargets, pair_plan
+from privatest.streams.monitor_plan import Cusum, MonitorPlan
 from privatest.streams.sequential_plan import Boundaries
-from privatest.streams.stream import SumBlocks
-from privatest.streams.watch import Cusum, Watch
+from tests.sequential import plans
 
 P, Q = "bernoulli(0.2)", "bernoulli(0.8)"
 PAIR = make_pair(P, Q)
@@ -66,7 +67,7 @@ def votes_of(blocks: SumBlocks, reach: int) -> Mechanism:
     @cache
     def law(total: int) -> Law:
         found: Law = {}
-        for vote, mass in zip(blocks.votes(doubled + 2 * total).tolist(), masses.tolist(), strict=True):
+        for vote, mass in zip(blocks.votes((doubled + 2 * total).tolist()), masses.tolist(), strict=True):
             if mass:
                 add(found, vote, mass)
         return found
@@ -82,7 +83,7 @@ def small_blocks(row: Notion, n: int) -> SumBlocks:
 def monitored(row: Notion, reach: int = 1) -> Mechanism:
     """The law of the alarm, or that there is none."""
     blocks = small_blocks(row, 2)
-    made = Watch(blocks, Cusum(2), "cusum", 0.1, 1, 1.0, 1.0, 1, None, P, Q, notion=row)
+    made = plans.watching(blocks, Cusum(2), notion=row)
     return walked(made, [votes_of(blocks, reach)] * 2)
 
 
@@ -99,7 +100,7 @@ def walked(made: Any, votes: list[Mechanism]) -> Mechanism:
             after: Law = {}
             for progress, p in quiet.items():
                 for vote, q in votes[count > 1](stream[start:end]).items():
-                    then, hit = made.rule.feed_few(progress, [vote])
+                    then, hit = made.rule.feed(progress, [vote])
                     add(after if hit is None else found, then if hit is None else (then, end), p * q)
             quiet = after
         return found | quiet
@@ -257,7 +258,7 @@ def test_evalues_are_finite_and_have_mean_one_at_most(notion: Notion) -> None:
         for ones in range(n + 1):
             total = int(ones * low + (n - ones) * high)
             chance = math.comb(n, ones) * 0.3**ones * 0.7 ** (n - ones)
-            mean += chance * float(masses @ np.exp(blocks.votes(doubled + 2 * total) / PARTS))
+            mean += chance * float(masses @ np.exp(np.array(blocks.votes((doubled + 2 * total).tolist())) / PARTS))
         assert 0.9 < mean <= 1 + 1e-9
     assert made.alpha <= 0.05
     assert made.beta <= 0.05
@@ -268,16 +269,16 @@ def test_evalues_are_finite_and_have_mean_one_at_most(notion: Notion) -> None:
 
 
 def test_a_stream_whose_noise_does_not_meet_its_notion_is_refused() -> None:
-    watch = pair_watch(PAIR, pt.gdp(1), "cusum", Targets(0.1, 1e4, None))
+    watch = pair_plan(PAIR, pt.gdp(1), "cusum", MonitorTargets(0.1, 1e4, None))
     document = json.loads(watch.text)
-    assert Watch.from_dict(document).privacy == pt.gdp(1)
-    for broken in ({"privacy": "gdp(0.9)"}, {"privacy": "pure(9)"}, {"max_rows_per_unit": 2}):
+    assert MonitorPlan.from_dict(document).privacy == pt.gdp(1)
+    for broken in ({"budget": "gdp(0.9)"}, {"budget": "pure(9)"}, {"max_rows_per_unit": 2}):
         with pytest.raises(InvalidDocument):
-            Watch.from_dict({**document, **broken})
-    with pytest.raises(InvalidDocument, match="privacy is missing"):
-        Watch.from_dict({name: value for name, value in document.items() if name != "privacy"})
+            MonitorPlan.from_dict({**document, **broken})
+    with pytest.raises(InvalidDocument, match="'budget' is missing"):
+        MonitorPlan.from_dict({name: value for name, value in document.items() if name != "budget"})
     other = json.loads(plan(pt.gdp(1)).text)
     with pytest.raises(InvalidDocument, match="does not meet"):
-        SequentialPlan.from_dict({**other, "privacy": "zcdp(0.4)"})
+        SequentialPlan.from_dict({**other, "budget": "zcdp(0.4)"})
     with pytest.raises(InvalidDocument, match="does not hide"):
         SumBlocks(clamped_score(PAIR, (-1, 1), 5), canonical_noise(pt.gdp(1), 4), 4, 0, 1, np.array([1, -1]))

@@ -155,7 +155,7 @@ def of_blocks(watched: Any, points: int) -> int:
     for one in kinds:
         numbers = walked(one.block * one.score.low, one.block * one.score.high, one.score.width, one.noise, points)
         released = [int(2 * noisy) for noisy in numbers]
-        votes = [one.vote(each) for each in released]
+        votes = one.votes(released)
         assert all(one.table.min() <= vote <= one.table.max() for vote in votes)
         assert all(math.isfinite(one.trace(each)) for each in released)
     return len(kinds) * len(numbers)

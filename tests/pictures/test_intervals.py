@@ -28,15 +28,16 @@ def arms() -> pt.results.GroupsDesign:
 def released(arms: pt.results.GroupsDesign, **other: Any) -> pt.results.GroupsRelease:
     """A release as a run would give it back, at once."""
     made = pt.results.GroupsRelease(
-        "alternative",
-        0.012,
-        0.25,
-        (0.05, 0.44),
-        (0.3, 0.55),
-        0.95,
-        0.05,
-        "two-sided",
-        (40, 60),
+        decision="alternative",
+        pvalue=0.012,
+        statistic=0.25,
+        difference=0.25,
+        interval=(0.05, 0.44),
+        rates=(0.3, 0.55),
+        confidence=0.95,
+        alpha=0.05,
+        alternative="two-sided",
+        n=(40, 60),
         epsilon=2.0,
         design=arms,
     )

@@ -19,8 +19,8 @@ from privatest.laws.block_laws import ScoreLaw
 from privatest.privacy import Tulap
 from privatest.scores import Score
 from privatest.scores.score_law import every_score, member_law
+from privatest.streams.blocks import SumBlocks
 from privatest.streams.evalues import PARTS, block_votes, mean_bound, vote_laws
-from privatest.streams.stream import SumBlocks
 from tests.sequential.plans import small_blocks
 
 COIN = ScoreLaw(np.array([0, 2]), np.array([0.3, 0.7]), np.array([0.7, 0.3]), 2)  # P scores high
@@ -130,7 +130,7 @@ def test_laws_of_votes_come_from_the_table_itself() -> None:
     for k in range(5):
         for t in range(-80, 85):
             p = stats.binom.pmf(k, 4, 0.8) * (1 - b) / (1 + b) * b ** abs(t - k)
-            vote = blocks.vote(2 * t)
+            (vote,) = blocks.votes([2 * t])
             expected[vote] = expected.get(vote, 0.0) + p
     # high scores speak for P = bernoulli(0.2): a zero scores 1
     law = {found.null.least + i: p for i, p in enumerate(found.null.masses) if p > 0}

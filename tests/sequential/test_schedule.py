@@ -12,11 +12,11 @@ from privatest.decision.problem import Goal, Method, Problem
 from privatest.decision.tuning import Tuner
 from privatest.laws.block_laws import ScoreLaw
 from privatest.scores.score_law import score_law
-from privatest.streams import schedule
+from privatest.streams import block_schedule as schedule
+from privatest.streams.block_schedule import SequentialTargets, _single
 from privatest.streams.evalues import PARTS, VoteLaw
-from privatest.streams.schedule import SequentialTargets, _single
 from privatest.streams.sequential_plan import SequentialPlan, stopped
-from tests.sequential.plans import P, Q, coin
+from tests.sequential.plans import P, Q, coin, deciding
 
 
 @pytest.mark.parametrize(("epsilon", "most"), [("1", 16.5), ("1/2", 26.3)])
@@ -55,7 +55,7 @@ def test_a_single_block_decides_as_the_fixed_test_where_likelihoods_fall_short(m
     monkeypatch.setattr(schedule, "_smallest", lambda *_: None)
     blocks, rule = _single(test, asked)
     assert len(blocks.table) == 2
-    plan = SequentialPlan(blocks, blocks, rule, 0.05, 0.05, 21, "P", "Q")
+    plan = deciding(blocks, blocks, rule)
     assert plan.alpha == pytest.approx(test.alpha, abs=1e-9)
     assert plan.beta == pytest.approx(test.beta, abs=1e-9)
 
@@ -70,7 +70,7 @@ def member_walk(plan: SequentialPlan, law: str) -> tuple[float, float]:
     for blocks in (plan.first, plan.later):
         n = blocks.block
         dense = BlockLaws.of(ScoreLaw(support, masses, masses, score.width), blocks.noise, n, (n,), bin_width=1)
-        found = blocks.votes(2 * dense.values)
+        found = np.array(blocks.votes((2 * dense.values).tolist()))
         votes.append(VoteLaw.of(found, dense.laws[0]))
         mean = max(mean, float(dense.laws[0] @ np.exp(found / PARTS)))
     walk = stopped(votes[0], votes[1], plan.rule)

@@ -14,10 +14,10 @@ import pytest
 from privatest.errors import InvalidDocument
 from privatest.scores import Score
 from privatest.streams import SequentialPlan
+from privatest.streams.blocks import SumBlocks
 from privatest.streams.evalues import PARTS, VoteLaw
 from privatest.streams.sequential_plan import Boundaries, Stopped, WalkProgress, stopped
-from privatest.streams.stream import SumBlocks
-from tests.sequential.plans import coin
+from tests.sequential.plans import coin, deciding
 
 FIRST = VoteLaw(-4, np.array([0.2, 0.1, 0.0, 0.1, 0.05, 0.15, 0.1, 0.1, 0.2]))
 LATER = VoteLaw(-2, np.array([0.3, 0.15, 0.1, 0.2, 0.0, 0.25]))
@@ -32,7 +32,7 @@ def enumerated(rule: Boundaries, last: int) -> Stopped:
 
     def go(progress: WalkProgress, p: float) -> None:
         for vote, q in steps[progress.blocks > 0]:
-            then, out = rule.feed_few(progress, [vote])
+            then, out = rule.feed(progress, [vote])
             if out is not None:
                 decided[rule.for_alternative(then)] += p * q
                 stops[then.blocks - 1] += p * q
@@ -67,7 +67,7 @@ def test_portions_of_any_size_give_the_same(rule: Boundaries) -> None:
         votes = rng.integers(-3, 4, size=12)
         progress, hits = rule.begin, []
         for i, vote in enumerate(votes.tolist()):
-            progress, out = rule.feed_few(progress, [vote])
+            progress, out = rule.feed(progress, [vote])
             if out is not None:
                 hits.append(i)
                 break
@@ -99,9 +99,8 @@ def test_a_plan_whose_votes_are_no_evalues_is_refused() -> None:
 def test_a_plan_that_does_not_fit_together_is_refused() -> None:
     document = json.loads(coin().text)
     for change, message in (
-        ({"later": {**document["later"], "kind": "bits"}}, "must be sums"),
-        ({"null": 3}, "does not fit together"),
-        ({"rule": {"lower": 3, "upper": 3, "last": None, "cut": 3}}, "boundaries"),
+        ({"null": 3}, "must be texts"),
+        ({"rule": {"lower": 3, "upper": 3, "cut": 3}}, "boundaries"),
     ):
         with pytest.raises(InvalidDocument, match=message):
             SequentialPlan.from_dict({**document, **change})
@@ -112,11 +111,11 @@ def test_a_plan_that_does_not_fit_together_is_refused() -> None:
     score, n = plan.first.score, plan.first
     other = SumBlocks(score, type(n.noise)(n.noise.epsilon / 2, n.noise.width), n.block, n.first, n.bin_width, n.table)
     with pytest.raises(InvalidDocument, match="share one score and one noise"):
-        SequentialPlan(other, plan.later, plan.rule, 0.05, 0.05, 21, "P", "Q")
+        deciding(other, plan.later, plan.rule)
     document = score.to_dict()
     mirrored = Score.from_dict({**document, "table": [[score.low + score.high - v, k] for v, k in document["table"]]})
     with pytest.raises(InvalidDocument, match="share one score and one noise"):
-        SequentialPlan(replace(n, score=mirrored), plan.later, plan.rule, 0.05, 0.05, 21, "P", "Q")
+        deciding(replace(n, score=mirrored), plan.later, plan.rule)
 
 
 @pytest.mark.statistical
@@ -134,7 +133,7 @@ def test_simulated_walks_agree_with_the_recursion(under: int) -> None:
         totals = ones * scores[1] + (table.block - ones) * scores[0]
         g = rng.geometric(1 - np.exp(-epsilon), size=(2, len(alive)))
         doubled = 2 * (width * (g[0] - g[1]) + rng.integers(0, width, size=len(alive))) - (width - 1)
-        levels = levels + table.votes(2 * totals + doubled)
+        levels = levels + np.array(table.votes((2 * totals + doubled).tolist()))
         blocks += 1
         out = (levels >= plan.rule.upper) | (levels <= plan.rule.lower)
         wrong += int(np.sum((levels >= plan.rule.upper)[out] != bool(under)))

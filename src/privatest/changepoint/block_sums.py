@@ -51,7 +51,7 @@ _ROUGH_SIDE = 12
 # A simulation tells little of failures it expects fewer of than this.
 _FEWEST_EXPECTED = 15
 _SEED = 20_181_128
-# The sum of so many records is nearly normal; a normal number is further away than this with probability 0.001.
+# The sum of this many records is nearly normal; a normal number is further away than _TOO_FAR with probability 0.001.
 _MANY_RECORDS = 30
 _TOO_FAR = 3.2905267314919255
 
@@ -66,7 +66,7 @@ class SumsModel:
 
     @cached_property
     def olds(self) -> tuple[int, ...]:
-        """Numbers r of old records in a block that are told apart, from 0 to the whole block."""
+        """Numbers r of old records in a block, from 0 to all of them, whose laws are computed."""
         parts = min(self.block, _SUBDIVISIONS)
         return tuple(sorted({round(c * self.block / parts) for c in range(parts + 1)}))
 
@@ -378,7 +378,7 @@ class SumsDetector(Detector):
         return tuple(found) if looked else None
 
     def _away(self, total: float, blocks: int, law: Floats) -> float:
-        """How many deviations a noisy sum of so many blocks lies above its mean under a law of the score."""
+        """Number of standard deviations by which a noisy sum of blocks exceeds its mean under a law of the score."""
         block, support = self.block, self.score.support
         mean = float(law @ support)
         variance = float(law @ (support - mean) ** 2)

@@ -164,7 +164,7 @@ class Voter(ABC):
 
     @property
     def cells(self) -> Cells:
-        """Which records are told apart."""
+        """The cells that records are sorted into."""
         return self.probe.cells
 
     @property
@@ -406,7 +406,7 @@ def names_of(voter: Voter, null: Any, alternative: Any, **others: object) -> tup
 
 
 def whole_of(voter: Voter, epsilon: Number | None, privacy: Any, rows: int) -> Notion:
-    """What all votes together cost a person of up to so many rows: once what the test does for each of them.
+    """The price of all votes together for a person of up to ``rows`` rows: that of the test, once for each row.
 
     An epsilon that is given must be that; another notion must be met.
     """

@@ -60,7 +60,7 @@ def check_length(block: int, accuracy: int | None, n: int) -> None:
         )
     if accuracy is not None and accuracy >= n:
         raise Infeasible(
-            f"The index could only be told to within {accuracy} records, and the series has {n}: the answer "
+            f"The index would be accurate to {accuracy} records only, and the series has {n}: the answer "
             f"would carry no information. Pass more than {2 * accuracy} records, or a larger budget or beta."
         )
 
@@ -153,6 +153,9 @@ class ChangePlan(Budgeted[ChangePoint]):
         max_rows_per_unit: the most rows of one person that count, where a run names the ``unit``. The detector is that
             of epsilon/k for each row, so that k rows cost epsilon wherever they stand.
         notion: what a run meets.
+        detector: what draws the index, and from what.
+        curve: the probability that the index is further off than so many records, for each number of them.
+        named: whether P and Q were given, and not a test whose hypotheses nobody named.
     """
 
     FORMAT: ClassVar[str] = "privatest/change/2"
@@ -377,7 +380,7 @@ class ChangePlan(Budgeted[ChangePoint]):
         """The question, the settings and the promises."""
         length = "a series of any length" if self.n is None else f"{self.n:,} records"
         power = f"changes at least {self.accuracy:,} records from the end are found with this probability, at least"
-        within = f"within so many records with probability {1 - self.beta:g}, for {length}"
+        within = f"records, with probability {1 - self.beta:g}, for {length}"
         return [
             Fact("null", self.null, "the old regime"),
             Fact("alternative", self.alternative, "the new regime"),
@@ -598,8 +601,8 @@ def detect_change(
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``; in order of time, or in that of the column ``order``.
-        null, alternative, distance, epsilon, privacy, changes, beta, method, block, test, false_alarm, assume_change:
-            as for :func:`design_change`.
+        null, alternative, distance, epsilon, privacy, changes: as for :func:`design_change`.
+        beta, method, block, test, false_alarm, assume_change: as for :func:`design_change`.
         max_rows_per_unit: the most rows of one person that count, 1 if only ``unit`` is given: as
             :func:`design_change` and :meth:`ChangePlan.run` explain.
         column: which column holds the records.

@@ -44,13 +44,13 @@ class ChangePoint(Outcome):
         accuracy: an index is off by more records than this with probability at most ``beta``, see above; computed from
             P, Q and epsilon, never from the data.
         beta: probability with which the accuracy may be missed.
-        changed: False for "no change"; None where that was not asked (``assume_change=True``).
+        changed: False for "no change"; None where a change is taken for granted (``assume_change=True``).
         method: "direct", "blocks", "paper", "fit" for an unknown alternative, or "several" for several changes.
         n: number of records, which is public.
         spacing: records between several changes, and to both ends, from which on the accuracy holds; None for one.
-        false_alarm: bound on the probability of changed=True when nothing changed; None where not asked.
+        false_alarm: bound on the probability of changed=True when nothing changed; None with ``assume_change``.
         power: bound from below on the probability of changed=True when the data changed at least ``accuracy`` records
-            from the end; None where not asked, and for several changes.
+            from the end; None where a change is taken for granted, and for several changes.
         block: records in a block, for the methods that release something of each block; None for "direct".
         sums: the noisy block sums of clamped log P/Q in nats, as the changes were found from them; None for methods
             that release none, and for more than 10,000 blocks. Block j holds records from n % block // 2 + j * block
@@ -135,7 +135,7 @@ class ChangePoint(Outcome):
             return f"Records that are taken to come from {taken} do not look like it: {PROMISE} "
         places = {"null": "before", "alternative": "after"}
         sides = " and ".join(f"those {places[one]} the index do not look like {laws[one]}" for one in self.misfits)
-        unlike = "The records do not look like P" if self.index is None else f"Of the records {sides}"
+        unlike = "The records do not look like P" if self.index is None else f"Among the records {sides}"
         return f"{unlike}: {PROMISE} "
 
     @property
@@ -268,7 +268,7 @@ class PublicOrder(Besides):
         return cls() if public_order else None
 
     def question(self) -> dict[str, Any]:
-        """Only that it is asked for."""
+        """The setting that distinguishes a request with it from one without."""
         return {"public_order": True}
 
     def prepared(self, design: Any, records: Any) -> Any:  # noqa: ARG002 - the same for every design

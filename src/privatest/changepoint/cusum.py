@@ -160,7 +160,7 @@ LAW_ERROR = 1e-10
 # The equations have positive solutions without cancellation; a dense solver agrees to 1e-9 and better.
 _SOLVER = 1e-6
 MOST_BLOCKS = 10**9
-"""False alarms rarer than one in this many blocks cannot be told from the laws' rounding."""
+"""False alarms rarer than one in this many blocks cannot be distinguished from the laws' rounding."""
 _LARGEST_THRESHOLD = 3_000
 # Ages of excursions and numbers of old blocks are followed until what is left is less than this.
 _NEGLIGIBLE = 1e-9

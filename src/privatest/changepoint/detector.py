@@ -38,7 +38,7 @@ class Located(NamedTuple):
 class Detector(ABC):
     """Finds changes in records in order of time. Its subclasses are frozen dataclasses, one for each method.
 
-    Guarantees: what is drawn meets the notion of which :meth:`meets` is true, for one record that is replaced; the
+    Guarantees: what is drawn meets every notion for which :meth:`meets` is true, for one record that is replaced; the
     answer is computed from the draw alone.
     """
 

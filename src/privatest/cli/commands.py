@@ -853,7 +853,7 @@ def _after(batches: Iterator[list[bytes]], skipped: int) -> Iterator[list[bytes]
 
 def _alarms(watcher: Any, batches: Iterator[followed.ReadLines], go_on: bool) -> Iterator[Any]:
     """Yield each alarm or verdict, first the one in the state file; without ``go_on`` only one."""
-    alarm = watcher.raised
+    alarm = watcher.result
     while True:
         if alarm is not None:
             yield alarm  # printed before it is reset: an alarm may be printed twice, never lost

@@ -278,7 +278,49 @@ class Besides(ABC):
         """
 
 
-class Design(Described, Generic[R]):
+class Designed(Described):
+    """Base of all designs and plans: frozen dataclasses that are written as their fields and a format."""
+
+    FORMAT: ClassVar[str]
+    KIND: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON document from which :meth:`from_dict` restores the design exactly: its format and all its fields."""
+        return {"format": self.FORMAT, **fields_to_json(self)}
+
+    @classmethod
+    def _read(cls, document: dict[str, Any]) -> Self:
+        """Read a document of the right format."""
+        return cls(**fields_from_json(cls, document))
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Self:
+        """The design that :meth:`to_dict` wrote. Raises InvalidDocument if its noise does not meet its notion."""
+        check_format(document, cls.FORMAT, cls.KIND)
+        with reading(f"the {cls.KIND}"):
+            found = cls._read(document)
+            check_known(document, found.to_dict(), f"the {cls.KIND}")
+            return found
+
+    def to_json(self) -> str:
+        """JSON text from which :meth:`from_json` restores the design exactly."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """The design that :meth:`to_json` wrote."""
+        return cls.from_dict(document_from_json(text))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return self is other or self.to_dict() == other.to_dict()
+
+    @abstractmethod
+    def __hash__(self) -> int: ...
+
+
+class Design(Designed, Generic[R]):
     """A designed question: frozen, printable and serialisable; :meth:`run` answers it from data.
 
     Guarantees of every run: a refusal leaves nothing charged; the draw is on record, with the charge, before anything
@@ -286,8 +328,6 @@ class Design(Described, Generic[R]):
     outcome leaves.
     """
 
-    FORMAT: ClassVar[str]
-    KIND: ClassVar[str]
     UNFIT: ClassVar[Mapping[str, str]] = {"order": "it does not look at the order of the records. Leave order out"}
     """The arguments among ``unit`` and ``order`` that this design refuses, with the reason."""
 
@@ -527,41 +567,6 @@ class Design(Described, Generic[R]):
     def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
         """The names of columns that distinguish one request of a ledger from another."""
         return {name: value for name, value in where.items() if name == "column" or value is not None}
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON document from which :meth:`from_dict` restores the design exactly: its format and all its fields."""
-        return {"format": self.FORMAT, **fields_to_json(self)}
-
-    @classmethod
-    def _read(cls, document: dict[str, Any]) -> Self:
-        """Read a document of the right format."""
-        return cls(**fields_from_json(cls, document))
-
-    @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> Self:
-        """The design that :meth:`to_dict` wrote. Raises InvalidDocument if its noise does not meet its notion."""
-        check_format(document, cls.FORMAT, cls.KIND)
-        with reading(f"the {cls.KIND}"):
-            found = cls._read(document)
-            check_known(document, found.to_dict(), f"the {cls.KIND}")
-            return found
-
-    def to_json(self) -> str:
-        """JSON text from which :meth:`from_json` restores the design exactly."""
-        return json.dumps(self.to_dict(), allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """The design that :meth:`to_json` wrote."""
-        return cls.from_dict(document_from_json(text))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, type(self)):
-            return NotImplemented
-        return self is other or self.to_dict() == other.to_dict()
-
-    @abstractmethod
-    def __hash__(self) -> int: ...
 
 
 def _of_persons(data: Any, where: Mapping[str, str | None]) -> bool:

@@ -1,10 +1,11 @@
-r"""Two groups: did B do better than A? Exact p-values, intervals and power from two noisy counts.
+r"""The p-value of two groups over the common rate, the interval of their difference, and the power of the test.
 
 The groups are different people, so each group's noisy count costs epsilon once, and both together cost no more. With
-:math:`\lambda` the rate of both together and :math:`\Delta` the difference of the two, the difference of the noisy
-rates is stochastically increasing in :math:`\Delta`. What is not known is :math:`\lambda`: a difference is rejected by
-the largest tail over all :math:`\lambda` that the noisy total of both does not speak against, plus the probability g
-that the true one is not among these (Berger and Boos 1994). That holds for every rate, every n, and costs g = 1/10,000.
+:math:`\lambda` the rate of both groups together and :math:`\Delta` the difference of the two rates, the difference of
+the noisy rates is stochastically increasing in :math:`\Delta`. :math:`\lambda` is not known: a difference is rejected
+by the largest tail over all :math:`\lambda` that the noisy total of both groups does not reject, plus the probability g
+that the true one is not among these (Berger and Boos 1994). That holds for every rate and every n, and costs g =
+1/10,000.
 """
 
 from __future__ import annotations
@@ -24,32 +25,32 @@ from privatest.numbers import Floats, Integers, clipped
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 LOOKED_AT = 7
-"""At how many common rates a tail is computed before the largest is looked for between two of them."""
+"""Number of common rates at which a tail is computed before its maximum is searched for between two of them."""
 CLOSE = 1e-4
-"""How closely a largest tail is found, in parts of it."""
+"""The relative accuracy of a largest tail."""
 LEFT = 1e-8
-"""By how much a largest tail is too large besides."""
+"""The absolute amount by which a largest tail may be too large besides."""
 OVERSAMPLED = 256
 """Points of a grid for each degree of a polynomial: 1/cos(pi/256) is 1 + CLOSE at most."""
 MOST_NODES = 384
 CORNERS = 64
 RADII = 1 + np.geomspace(1e-3, 60.0, 64)
 TABLED = 17
-"""At how many common rates power looks up what statistic is demanded."""
+"""Number of common rates for which the power looks up the required statistic."""
 FINE = 1e-6
 STEP = 1e-3
-"""How finely a demanded statistic is found; to the safe side."""
+"""The accuracy of a required statistic, which is rounded to the safe side."""
 
 
 @dataclass(frozen=True, eq=False)
 class TwoCounts:
-    """The laws of two noisy counts, at every pair of rates, and what can be told from them.
+    """The laws of two noisy counts at every pair of rates, with p-value, interval and power of their comparison.
 
     Attributes:
         control, treatment: the noisy counts, in the same units.
         alternative: "two-sided", "greater" (the treatment's rate is) or "less".
-        noise_variances: of the two noises, in records.
-        ignored: g, how likely the true common rate may be left out.
+        noise_variances: the variances of the two noises, in squared records.
+        ignored: g, the probability with which the true common rate may be left out.
     """
 
     control: NoisyCount
@@ -60,7 +61,7 @@ class TwoCounts:
 
     @cached_property
     def swapped(self) -> TwoCounts:
-        """The same with the roles of the groups exchanged."""
+        """The comparison with the roles of the groups exchanged."""
         other = {"greater": "less", "less": "greater"}.get(self.alternative, self.alternative)
         return TwoCounts(self.treatment, self.control, other, self.noise_variances[::-1], self.ignored)
 
@@ -79,27 +80,27 @@ class TwoCounts:
 
     @cached_property
     def _weights(self) -> tuple[int, int]:
-        """Of the counts in the difference of the rates, times both numbers."""
+        """Weights of the two counts in the difference of the rates, times both numbers of records."""
         return -self.treatment.n, self.control.n
 
     @property
     def _slack(self) -> int:
-        """By how much a difference may be off for want of finer noise."""
+        """The largest error of a difference that comes from rounding noise to the lattice."""
         return self.control.noise.slack * self.treatment.n + self.treatment.noise.slack * self.control.n
 
     @property
     def _unit(self) -> int:
-        """What a difference of 1 is, in these units."""
+        """A difference of 1, in these units."""
         return self.control.n * self.treatment.n * self.control.noise.fine
 
     def rates(self, common: float, difference: float) -> tuple[float, float]:
-        """Of control and treatment, where both together have the common rate; within 0 and 1."""
+        """The rates of control and treatment, within 0 and 1, given their common rate and their difference."""
         a, b = self.control.n, self.treatment.n
         low, high = common - difference * b / (a + b), common + difference * a / (a + b)
         return min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
 
     def commons(self, difference: float) -> tuple[float, float]:
-        """Between which common rates both rates are rates."""
+        """The common rates between which both rates lie in [0, 1]."""
         a, b = self.control.n, self.treatment.n
         above, below = difference * a / (a + b), difference * b / (a + b)
         return max(below, -above, 0.0), min(1 - above, 1 + below, 1.0)
@@ -109,7 +110,7 @@ class TwoCounts:
         return self.control.law(first), self.treatment.law(second)
 
     def left(self, both: int, difference: float) -> tuple[float, float]:
-        """The common rates that a noisy total of both groups does not speak against; with both ends of none, nearby."""
+        """The interval of common rates that a noisy total of both groups does not reject; if there is none, a point."""
         low, high = self.commons(difference)
         slack = self.control.noise.slack + self.treatment.noise.slack
 
@@ -171,7 +172,7 @@ class TwoCounts:
         return math.ceil(float(((logs + np.log(4 / (LEFT * (RADII - 1)))) / np.log(RADII)).min()))
 
     def _largest_of_cells(self, tail: Callable[[float], float], ends: tuple[float, float]) -> float:
-        """The same where noise outweighs chance so far that this takes fewer points: LEFT does not hold then.
+        """Do what :meth:`_largest` does if the noise is so wide that this takes fewer points; LEFT does not hold then.
 
         Between neighbouring points a function exceeds the larger of both by at most an eighth of their distance's
         square times its second derivative. That of a tail is a mean of second differences of h, which are at most those
@@ -184,7 +185,7 @@ class TwoCounts:
         return max(values) + ((ends[1] - ends[0]) / MOST_NODES) ** 2 / 8 * bends
 
     def _about_largest(self, tail: Callable[[float], float], ends: tuple[float, float]) -> float:
-        """About the largest tail over the common rates between two ends, quickly: to look for an end of an interval."""
+        """Approximate the largest tail over the common rates between two ends, to search for an end of an interval."""
         grid = np.sin(np.linspace(math.asin(math.sqrt(ends[0])), math.asin(math.sqrt(ends[1])), LOOKED_AT)) ** 2
         values = [tail(float(common)) for common in grid]
         best = int(np.argmax(values))
@@ -203,7 +204,7 @@ class TwoCounts:
     # treatment's count, whatever the control's, so that all counts from some on are as extreme.
 
     def _error(self, both: Floats) -> Floats:
-        """About the standard error of a difference of noisy rates, in their units, from a total of both groups."""
+        """The approximate standard error of the difference of noisy rates, given a total of both groups."""
         a, b, fine = self.control.n, self.treatment.n, self.control.noise.fine
         common = clipped(both / ((a + b) * fine), 0.0, 1.0)
         noise = self.noise_variances[0] / a**2 + self.noise_variances[1] / b**2
@@ -215,23 +216,23 @@ class TwoCounts:
         return self._weights[0] * counts[0] + self._weights[1] * counts[1]
 
     def _within(self, count: NoisyCount, values: Integers) -> Integers:
-        """Noisy counts, those beyond 0 and all records moved to these."""
+        """The noisy counts, clipped to the numbers between 0 and all records."""
         return clipped(values, 0, count.n * count.noise.fine)
 
     def statistics(self, control: Integers, treatment: Integers) -> Floats:
-        """The differences of the noisy rates over about their standard errors; they grow with the treatment's count."""
+        """The differences of the noisy rates over about their standard errors, increasing in the treatment's count."""
         one, other = self._within(self.control, control), self._within(self.treatment, treatment)
         apart = (self._weights[0] * one + self._weights[1] * other).astype(np.float64)
         return apart / self._error((one + other).astype(np.float64))
 
     def statistic(self, counts: tuple[int, int]) -> float:
-        """Of two noisy counts."""
+        """The statistic of two noisy counts."""
         return float(self.statistics(np.array([counts[0]]), np.array([counts[1]]))[0])
 
     def _needed(self, values: Integers, first: int, end: int, least: Callable[[Floats], Floats]) -> Integers:
-        """For each count of the control the least of the treatment, from ``first`` to ``end``, that is as extreme.
+        """For each count of the control, the smallest of the treatment, ``first`` to ``end``, that is as extreme.
 
-        That is, at which the statistic is what ``least`` demands of a total of both.
+        There the statistic reaches the value that ``least`` returns for the total of both.
         """
         low = np.full(len(values), first - 1, dtype=np.int64)
         high = np.full(len(values), end, dtype=np.int64)
@@ -245,7 +246,7 @@ class TwoCounts:
         return high
 
     def _from(self, least: float, ends: tuple[float, float]) -> Callable[[float], float]:
-        """How likely a statistic of at least so much is where both groups have a rate, for rates between two ends.
+        """The probability of a statistic of at least ``least``, as a function of the common rate between two ends.
 
         Which counts are as extreme does not depend on the rate, and windows of counts rise with it: one table serves.
         """
@@ -260,7 +261,7 @@ class TwoCounts:
         return tail
 
     def pvalue(self, counts: tuple[int, int]) -> float:
-        """At most how likely a statistic at least as extreme is, whatever the common rate."""
+        """A bound on the probability of a statistic at least as extreme, whatever the common rate is."""
         ends, tails = self.left(sum(counts), 0.0), []
         sides = [(self, counts, self._looks_above), (self.swapped, counts[::-1], self._looks_below)]
         for side, seen, looks in sides:
@@ -273,13 +274,13 @@ class TwoCounts:
     # The interval: differences that are not rejected -----------------------------------------------------------------
 
     def interval(self, counts: tuple[int, int], confidence: float) -> tuple[float, float]:
-        """All differences that are not rejected; of a one-sided question, without an end on the other side."""
+        """The interval of all differences that are not rejected; for a one-sided question one end is -1 or 1."""
         low = self._lower_end(counts, confidence) if self._looks_above else -1.0
         high = -self.swapped._lower_end(counts[::-1], confidence) if self._looks_below else 1.0
         return low, high
 
     def _lower_end(self, counts: tuple[int, int], confidence: float) -> float:
-        """The least difference under which the observed one, or more, is not too unlikely."""
+        """The smallest difference under which the observed one, or a larger one, is not too unlikely."""
         level = (1 - confidence - self.ignored) / self._sides
         apart, both = self.apart(counts), sum(counts)
         start = min(max(apart / self._unit, -1.0), 1.0)
@@ -312,7 +313,7 @@ class TwoCounts:
         return found
 
     def _rejecting(self, rates: tuple[float, float], alpha: float) -> float:
-        """The probability that the treatment's rate comes out larger, with a p-value up to alpha."""
+        """The probability that the treatment's noisy rate is larger, with a p-value of at most alpha."""
         one, other = self.control.law(rates[0]), self.treatment.law(rates[1])
         totals, demanded = self._demanded(alpha, self._window(one, other))
         needed = self._needed(one.values, other.first, other.end, lambda both: np.interp(both, totals, demanded))
@@ -339,14 +340,14 @@ class TwoCounts:
         return {}
 
     def _left_angles(self, both: int) -> tuple[float, float]:
-        """Angles whose squared sines are the ends of :meth:`left`; kept for other windows."""
+        """Angles whose squared sines are the ends of :meth:`left`, from a cache."""
         if both not in self._lefts:
             low, high = self.left(both, 0.0)
             self._lefts[both] = math.asin(math.sqrt(low)), math.asin(math.sqrt(high))
         return self._lefts[both]
 
     def _demanded(self, alpha: float, window: tuple[int, int]) -> tuple[Floats, Floats]:
-        """Totals of both groups, and the statistic from which on each has a p-value up to alpha.
+        """Totals of both groups, and for each the smallest statistic with a p-value of at most alpha.
 
         What a common rate demands is computed at whole numbers of steps, of angles whose squared sines are rates, and
         kept for other windows, as are the rates that a total leaves: totals are multiples of a power of 2. A total
@@ -370,7 +371,7 @@ class TwoCounts:
         return self._known[alpha, step, steps]
 
     def _least_statistic(self, common: float, level: float) -> float:
-        """The least statistic that comes out, or more, with at most this probability at a common rate."""
+        """The smallest value that the statistic reaches with a probability of at most ``level`` at a common rate."""
 
         def reached(least: float) -> float:
             return self._from(least, (common, common))(common)
@@ -395,7 +396,7 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def _between(last: tuple[tuple[float, float], tuple[float, float]], low: float, high: float) -> float:
-    """Where a line through two points crosses 0, a little to the side that is farther; in the middle of both if not."""
+    """Where a line through two points crosses 0, moved a little to the farther end; else the middle of both ends."""
     (a, at_a), (b, at_b) = last
     middle = (low + high) / 2
     if not (math.isfinite(at_a) and math.isfinite(at_b)) or at_a == at_b:
@@ -406,7 +407,7 @@ def _between(last: tuple[tuple[float, float], tuple[float, float]], low: float, 
 
 
 def _crossing(gap: Callable[[float], float], start: float, end: float, step: float) -> float:
-    """Where a gap stops to be positive on the way up from start to end; the end if it does not."""
+    """The place between start and end from which on a gap is no longer positive; the end if there is none."""
     inside, outside = start, min(start + step, end)
     while outside < end and gap(outside) > 0:
         inside, step = outside, 2 * step

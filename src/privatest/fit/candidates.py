@@ -1,29 +1,27 @@
-r"""Alternatives at the given distance that are hard to tell from P.
+r"""The choice of a fit test's statistic: candidates, compared by their type II error at the hardest alternatives.
 
-E T = sum_x h_x(q_x) with convex h_x. For given sets U of symbols that gain and D of symbols that lose, gamma in all
-either way, the mean of T is least where h_x'(q_x) is the same throughout U and throughout D. Which sets are worst:
+**Hard alternatives** (:func:`alternatives`): laws at the given distance from P that are hard to tell from it. E T is
+sum_x h_x(q_x) with convex h_x. If the symbols U gain and the symbols D lose, gamma in all either way, the mean of T is
+the smallest where h_x'(q_x) is the same throughout U and throughout D. The worst sets are:
 
-- uniform P: by symmetry and convexity two levels, 1/k + gamma/a on a symbols and 1/k - gamma/(k-a) on the rest; every a
-  is tried (a = k/2 is the classical paired perturbation);
-- otherwise U and D interleaved by probability (pairs of similar symbols), or chosen where T's mean rises
-  least, or small against large symbols; each with h' equalised, and the proportional p_x (1 + gamma/P(U)),
-  p_x (1 - gamma/P(D)); for few symbols also every move of gamma from one symbol to another.
+- for uniform P, by symmetry and convexity, two levels: 1/k + gamma/a on a symbols and 1/k - gamma/(k-a) on the rest;
+  every a is tried (a = k/2 is the classical paired perturbation);
+- otherwise U and D interleaved by probability (pairs of similar symbols), or chosen where T's mean rises the least, or
+  small against large symbols; each with h' equalised, and the proportional p_x (1 + gamma/P(U)), p_x (1 - gamma/P(D));
+  for few symbols also every move of gamma from one symbol to another.
 
-Two symbols: the distance of the noisy count from a centre, tuned so that both sides are equally hard.
-
-Knots from a shape: increments that rise linearly around the expected count, flat beyond.
-
-The test of q against p that a small q - p calls for increases T by an amount proportional to j - n p_x when a count
-rises from j to j + 1 (the increments of the chi-squared statistic less N_x). The private test clips that ramp:
+**Candidates.** For two symbols the statistic is the distance of the count from a centre, tuned so that both sides are
+equally hard (:func:`two_point`). For more symbols it is a :class:`Ramp`. The test of q against p that a small q - p
+calls for increases T by an amount proportional to j - n p_x when a count rises from j to j + 1 (the increments of the
+chi-squared statistic less N_x). The private test clips that ramp:
 
 .. math:: \delta_x(j) = \mathrm{clip}\bigl(\beta_x + (j - n p_x)/r_x,\ 0,\ 1\bigr), \qquad
           r_x = \max\bigl(\text{floor},\ 2\,\text{stretch}\,\sqrt{\mu}\,(n p_x/\mu)^{\text{growth}}\bigr)
 
 with mu the median of the n p_x, so that one record moves T by at most 1. A steep ramp (stretch 0) is the empirical
-distance and best against much noise; a long one is the chi-squared statistic and best against none. beta_x makes the
-mean increment under P the same for all symbols: otherwise some alternative at the given distance would make T fall.
-
-Statistics to choose from, and the choice: whichever leaves the smallest type II error at the same type I error.
+distance and the best against much noise; a long one is the chi-squared statistic and the best against none. beta_x
+makes the mean increment under P the same for all symbols: otherwise some alternative at the given distance would make T
+fall.
 """
 
 from __future__ import annotations
@@ -114,7 +112,7 @@ def flipped(excess: Excess, n: int, p: Floats, distance: float, q: Floats) -> It
 
 
 def _room(p: Floats, bend: Floats) -> Floats:
-    """A symbol moves by an amount proportional to 1/h'' for the same change of h'."""
+    """How far each symbol moves for the same change of h', which is proportional to 1/h''."""
     return np.where(p > 0, 1 / np.maximum(bend, 1e-9 * float(bend.max()) + 1e-300), 0.0)
 
 
@@ -129,7 +127,7 @@ def _two_levels(k: int, distance: float, quick: bool) -> Iterator[Alternative]:
 
 
 def _sides(excess: Excess | None, n: int, p: Floats, distance: float, quick: bool) -> Iterator[tuple[str, Mask]]:
-    """Which symbols gain, for several orders in which symbols are asked to lose."""
+    """Masks of the symbols that gain, each with its description, for several orders in which symbols lose."""
     if excess is None:
         slope, room = np.zeros(len(p)), p ** (2 / 3)
     else:
@@ -343,7 +341,7 @@ LAWS_KEPT = 8
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What a test is designed for; ``rows`` of one person at once meet the notion."""
+    """The task of a test: P, the records, the distance, the notion that ``rows`` of one person meet, and alpha."""
 
     p: Floats
     n: int
@@ -353,7 +351,7 @@ class Target:
     rows: int = 1
 
     def noise(self, width: int) -> Noise:
-        """What hides a person's rows, each worth a ``width`` of T."""
+        """The noise that hides all rows of a person, each of which moves T by at most ``width``."""
         return canonical_noise(self.notion, self.rows * width)
 
 
@@ -409,7 +407,7 @@ def _largest_first(pair: tuple[float, Alternative]) -> float:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to make a candidate for any number of records; ``ramp`` None is the statistic of Acharya, Sun and Zhang."""
+    """A rule that makes a candidate for any number of records; without ``ramp`` that of Acharya, Sun and Zhang."""
 
     method: str
     ramp: Ramp | None = None
@@ -432,7 +430,7 @@ class Recipe:
 
 
 def recipes(p: Floats, method: str) -> list[Recipe]:
-    """What the method may use, the most useful first."""
+    """The recipes of a method, the most useful first."""
     uniform = bool(np.all(p == p[0]))
     if len(p) == 2 and method == "auto":
         return [Recipe("binomial")]
@@ -473,7 +471,7 @@ def _folded_candidates(target: Target) -> FitStatistic:
 
 @dataclass(frozen=True, eq=False)
 class FitPlan:
-    """What a test is to do, for any number of records."""
+    """The task of a test, for any number of records."""
 
     domain: Domain
     distance: float
@@ -487,13 +485,13 @@ class FitPlan:
         return recipes(self.domain.probabilities, self.method)
 
     def target(self, n: int) -> Target:
-        """What is asked of n rows: where losses add up row by row, each at its share of epsilon."""
+        """The task for n records. Under ``pure``, each row of a person has its share of epsilon."""
         each = isinstance(self.notion, Pure)
         notion, rows = (self.notion.share(self.rows), 1) if each else (self.notion, self.rows)
         return Target(self.domain.probabilities, n, self.distance, notion, self.alpha, rows)
 
     def noises(self, width: int) -> list[Noise]:
-        """The noises that hide a person's k rows, each worth a ``width`` of T: k widths, or k shares of epsilon."""
+        """The noises to choose from: each hides a person's k rows, by k widths at once or by k shares of epsilon."""
         together = canonical_noise(self.notion, self.rows * width)
         apart = isinstance(self.notion, Pure) and self.rows > 1
         return [canonical_noise(self.notion.share(self.rows), width), together] if apart else [together]

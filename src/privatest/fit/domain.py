@@ -1,16 +1,16 @@
-"""Goldreich's map from identity to uniformity, record by record.
+"""The domain of a fit test: its symbols with their probabilities under P, their counts, and Goldreich's map.
 
-With probability 1/2 replace the record by a uniform symbol, so that P becomes P' = (P + U)/2 >= 1/(2k). Cut the
-unit of probability into M = 4k grains; symbol x owns g_x = floor(M P'_x) of them. Keep the record with
-probability g_x/(M P'_x), else send it to a further symbol that owns the grains left over; then draw one of the owner's
-grains. Records from P become exactly uniform on the M grains, records at distance gamma from P are at
-distance at least gamma/4 (in fact gamma/3) from uniform, and since each record is mapped by itself, privacy is kept.
+A finite P is taken as it is, a continuous or infinite one is cut into bins (:func:`read_domain`). Every engine counts
+the records of each symbol (:func:`histogram`).
+
+:class:`Grains` is Goldreich's map from identity to uniformity, record by record. With probability 1/2 replace the
+record by a uniform symbol, so that P becomes P' = (P + U)/2 >= 1/(2k). Cut the unit of probability into M = 4k grains;
+symbol x owns g_x = floor(M P'_x) of them. Keep the record with probability g_x/(M P'_x), else send it to a further
+symbol that owns the grains left over; then draw one of the owner's grains. Records from P become exactly uniform on
+the M grains, records at distance gamma from P are at distance at least gamma/4 (in fact gamma/3) from uniform, and
+since each record is mapped by itself, privacy is kept.
 
 Reference: Goldreich 2016, "The uniform distribution is complete with respect to testing identity".
-
-The domain of P: finite as given, or cut into bins.
-
-How many records each symbol has, from any engine.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ GRAINS_PER_SYMBOL = 4
 
 
 def exact_probabilities(p: Sequence[float] | Floats) -> tuple[Fraction, ...]:
-    """The rationals meant by the floats, divided by their sum so that they sum to exactly 1."""
+    """The rationals that the floats stand for, divided by their sum, so that they sum to exactly 1."""
     numbers = [rational(float(x)) for x in p]
     total = sum(numbers)
     return tuple(x / total for x in numbers)
@@ -57,7 +57,7 @@ class Grains:
 
     keep: tuple[Fraction, ...]
     owned: tuple[int, ...]
-    """Grains of each symbol and, last, of the symbol for what is not kept."""
+    """Number of grains of each symbol and, last, of the symbol for records that are not kept."""
 
     @classmethod
     def of(cls, p: Sequence[float] | Floats) -> Grains:
@@ -71,7 +71,7 @@ class Grains:
 
     @property
     def count(self) -> int:
-        """M, the number of grains."""
+        """M, the number of all grains."""
         return sum(self.owned)
 
     @cached_property

@@ -1,37 +1,31 @@
-r"""The statistic: how far counts exceed given levels, an integer that one record moves by at most its width.
+r"""The statistic of a fit test, an integer that one record moves by at most its width, and the exact law of it.
 
-The uniformity statistic of Diakonikolas, Gouleakis, Peebles and Price, as used by Acharya, Sun and Zhang 2018.
-
-.. math:: S = \tfrac12 \sum_x |N_x/m - 1/k|
-
-On integers: with m = q k + r, 0 <= r < k, and sum of N equal to m,
+**The statistic.** :class:`Excess` says how far counts exceed given levels. :func:`uniformity` is the statistic of
+Diakonikolas, Gouleakis, Peebles and Price as Acharya, Sun and Zhang (2018) use it,
+:math:`S = \tfrac12 \sum_x |N_x/m - 1/k|`. With m = q k + r, 0 <= r < k, and sum of N equal to m,
 
 .. math:: m k S = \sum_x (k N_x - m)^+ = (k - r) \sum_x (N_x - q)^+ + r \sum_x (N_x - q - 1)^+ ,
 
-an :class:`Excess` with two knots. For m >= k its width is k, for m < k the first sum is the constant m and
-the width is m; so S moves by at most min(m, k)/(m k) = 1/max(m, k).
+an :class:`Excess` with two knots. For m >= k its width is k. For m < k the first sum is the constant m and the width is
+m. So S moves by at most min(m, k)/(m k) = 1/max(m, k).
 
-Symbols of equal probability and equal knots, and the window of counts that holds nearly all their mass.
-
-The characteristic function of the statistic when n records are drawn from q.
-
-Counts of n records are independent Poisson(n q_x) counts given that they sum to n, so
+**Its law** (:func:`excess_law`), without simulation. Counts of n records are independent Poisson(n q_x) counts given
+that they sum to n, so the characteristic function is
 
 .. math:: E\,e^{itT} \;\propto\; \int_{-\pi}^{\pi} e^{-isn} \prod_x \Bigl(\sum_j
           \mathrm{Poi}(j; n q_x)\, e^{isj + itf_x(j)}\Bigr) ds .
 
-The integral over s is a sum over nodes, all at once by FFT. Over t there are three ways:
+The integral over s is a sum over nodes, all at once by FFT. Symbols of equal probability and equal knots are one group
+(:class:`Groups`), with the window of counts that holds nearly all their mass. Over t there are three ways:
 
 - *dense*: every node;
-- *marching*, when that is long: outward from t = 0, and from those multiples of 2 pi/width at which anything is found,
-  until nothing is left. Elsewhere the second differences of the f_x, which sum to the width for each symbol, cannot
-  all be near multiples of 2 pi/t, and the product over the symbols is negligible;
-- *local*, when many symbols share the variance and T varies by several widths: the product is Gaussian-like, alive only
-  within a few 1/sigma of those places and a few 1/sqrt(n) of a known centre in s.
+- *marching*, if there are many nodes: outward from t = 0, and from those multiples of 2 pi/width at which anything is
+  found, until nothing is left. Elsewhere the second differences of the f_x, which sum to the width for each symbol,
+  cannot all be near multiples of 2 pi/t, and the product over the symbols is negligible;
+- *local*, if many symbols share the variance and T varies by several widths: the product is Gaussian-like, and not
+  negligible only within a few 1/sigma of those places and a few 1/sqrt(n) of a known centre in s.
 
-Mean and variance of the statistic, its slopes in q, and the normal approximation that planning starts from.
-
-The exact law of the statistic when n records are drawn from q: no simulation.
+**Its normal approximation** (:func:`moments`, :func:`rough_error`), from which planning starts.
 """
 
 from __future__ import annotations

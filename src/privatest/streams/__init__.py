@@ -2,8 +2,17 @@
 
 from privatest.streams.evalues import combine_evalues, evalue_discoveries
 from privatest.streams.monitor import Monitor
+from privatest.streams.monitor_plan import Alarm, MonitorPlan
 from privatest.streams.sequential import Sequential
 from privatest.streams.sequential_plan import SequentialPlan, Verdict
-from privatest.streams.watch import Alarm
 
-__all__ = ["Alarm", "Monitor", "Sequential", "SequentialPlan", "Verdict", "combine_evalues", "evalue_discoveries"]
+__all__ = [
+    "Alarm",
+    "Monitor",
+    "MonitorPlan",
+    "Sequential",
+    "SequentialPlan",
+    "Verdict",
+    "combine_evalues",
+    "evalue_discoveries",
+]

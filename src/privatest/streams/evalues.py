@@ -1,10 +1,8 @@
-r"""e-values: what a block says for Q against P, and how evidence combines.
+r"""e-values: the evidence of a block for Q against P, products and averages of e-values, and discoveries.
 
-Evidence combines in products of independent e-values, averages of any, and discoveries among many questions.
-
-What a block releases is told as integer log e-values.
-The likelihood ratio of a noisy total has mean 1 under P, so it is an e-value, the one that grows fastest under Q. Here
-totals are binned and logarithms rounded down to ``1/PARTS`` of a nat, which only makes the mean smaller:
+A block's release is turned into an integer log e-value. The likelihood ratio of a noisy total has mean 1 under P, so it
+is an e-value, the one that grows fastest under Q. Here totals are binned and logarithms rounded down to ``1/PARTS`` of
+a nat, which only makes the mean smaller:
 
 .. math:: \sum_b (p_b + \delta) e^{v_b / \text{PARTS}} \le 1
 
@@ -28,11 +26,11 @@ from privatest.privacy import Noise
 from privatest.scores import Score
 
 if TYPE_CHECKING:
-    from privatest.streams.stream import SumBlocks
+    from privatest.streams.blocks import SumBlocks
 
 
 PARTS = 128
-"""Votes are log e-values in so many parts of a nat."""
+"""Votes are log e-values in 1/128 of a nat."""
 ERROR = 1e-9
 """More than the error of a bin's computed probability: windows leave out 1e-10, transforms err by 1e-15."""
 LARGEST = 30.0
@@ -110,7 +108,7 @@ def vote_laws(score: Score, blocks: SumBlocks, parts: int = PARTS) -> VoteLaws:
     """What the votes of a block do under P and under Q, from the block's own table, whoever made it."""
     law = ScoreLaw(score.support, score.null_law, score.alternative_law, score.width)
     dense = BlockLaws.of(law, blocks.noise, blocks.block, (0, blocks.block), bin_width=1)
-    votes = blocks.votes(2 * dense.values)
+    votes = np.array(blocks.votes((2 * dense.values).tolist()), dtype=np.int64)
     q, p = dense.laws
     bins = np.clip((dense.values - blocks.first) // blocks.bin_width + 1, 0, len(blocks.table) - 1)
     inside = np.bincount(bins, weights=p, minlength=len(blocks.table)).astype(np.float64)
@@ -126,7 +124,7 @@ def combine_evalues(values: Iterable[float] | Mapping[Any, float], *, dependent:
 
     Args:
         values: e-values: ``run.evalue``, ``release.evalue``; in a list, or by name in a mapping.
-        dependent: whether they may depend on one another, as when two questions were asked of the same records.
+        dependent: whether they may depend on one another, as those of two questions about the same records do.
 
     >>> combine_evalues([4, 0.5, 3]), combine_evalues([4, 0.5, 3], dependent=True)
     (6.0, 2.5)

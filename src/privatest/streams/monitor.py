@@ -1,7 +1,7 @@
 """Has it changed yet? A stream watched as it comes, at the price of one epsilon for all of it.
 
-From P and Q (or P and a distance) to the design of a monitor, whose block, votes and threshold are chosen by computed
-delay; and the monitor itself.
+From P and Q (or P and a distance, or a test of blocks) to the plan whose block, votes and threshold have the smallest
+computed delay; and the monitor itself.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ from privatest.changepoint.cusum import MOST_BLOCKS, Chart, Mixed
 from privatest.changepoint.detector_search import BlockTuner, Clamp, fit_of_blocks, paper_of, paper_test
 from privatest.charge import fingerprint
 from privatest.decision import PrivateTest
-from privatest.decision.run import cost_fact
 from privatest.errors import Infeasible, InvalidInput
 from privatest.facts import Fact
 from privatest.hypotheses import Pair
 from privatest.hypotheses.parse import Hypotheses, as_hypothesis, pair_or_question
 from privatest.laws.block_laws import BlockLaws
 from privatest.numbers import Floats, Integers, Number
-from privatest.privacy import Notion, Pure, as_notion, canonical_noise, make_notion
+from privatest.privacy import Notion, as_notion, canonical_noise, make_notion
 from privatest.privacy.notions import budget_word, notion_words, per_row
+from privatest.streams.blocks import SumBlocks
+from privatest.streams.monitor_plan import Alarm, BitBlocks, Cusum, Intervals, MonitorPlan
 from privatest.streams.paper_intervals import LONGEST_INTERVAL, Majority, recommended_interval
-from privatest.streams.stream import SumBlocks
-from privatest.streams.watch import Alarm, BitBlocks, Cusum, CusumProgress, Intervals, Watch, Watcher
+from privatest.streams.stream import Stream
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# False alarms are this many times as far apart as records are needed to tell P from Q, unless asked otherwise.
+METHODS = ("cusum", "paper")
+# False alarms are this many times as far apart as records are needed to tell P from Q, unless another rate is given.
 DEFAULT_RARITY = 1_000
 # Blocks to try, in units of the block that tells P from Q by three deviations.
 _FACTORS = (0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 1.0)
@@ -52,10 +53,14 @@ _OFFSETS = 17
 
 
 @dataclass(frozen=True)
-class Targets:
-    """What was asked: beta, records between false alarms, blocks in an interval, records in a block of the paper's.
+class MonitorTargets:
+    """What a monitor is to reach.
 
-    None: as computed.
+    Attributes:
+        beta: probability with which an alarm's index may be further off than its accuracy.
+        records: records between false alarms; None: by :data:`DEFAULT_RARITY`.
+        interval: blocks in an interval of the paper's method; None: as computed.
+        block: records in a block of the paper's method; None: as computed.
     """
 
     beta: float
@@ -70,33 +75,37 @@ class Targets:
         return float(f"{DEFAULT_RARITY * max(enough, 1.0):.1e}")
 
 
-def pair_watch(asked: Pair | Hypotheses, privacy: Notion | Number, method: str, targets: Targets) -> Watch:
+def pair_plan(
+    hypotheses: Pair | Hypotheses, privacy: Notion | Number, method: str, targets: MonitorTargets
+) -> MonitorPlan:
     """The monitor of a method for a known alternative, or for sets of distributions; a number is an epsilon.
 
     Guarantees, of sets: the scores' laws are the worst of the sets and votes never rise with a block's sum, so that the
     time between false alarms is at least the stated one, and the delay at most, whatever the members are.
     """
     notion = as_notion(privacy)
-    problem = BlockTuner.of(asked, notion)
-    names = asked.null.describe(), asked.alternative.describe()
-    records = targets.between(problem.natural_block(problem.clamps[0]))
+    tuner = BlockTuner.of(hypotheses, notion)
+    names = hypotheses.null.describe(), hypotheses.alternative.describe()
+    records = targets.between(tuner.natural_block(tuner.clamps[0]))
     if method == "paper":
-        test = paper_test(problem, targets.block)
+        test = paper_test(tuner, targets.block)
         return _by_majority(_bit_blocks(test), test.alpha, test.beta, targets, records, names, notion)
-    clamp, block = _best(problem, records)
-    score = problem.score(clamp)
-    design = SumsModel(law_of(score), canonical_noise(notion, score.width), block)
-    laws = design.laws
+    clamp, block = _best(tuner, records)
+    score = tuner.score(clamp)
+    model = SumsModel(law_of(score), canonical_noise(notion, score.width), block)
+    laws = model.laws
     votes = _votes(laws)
-    if problem.question is not None:
+    if tuner.question is not None:
         votes = np.minimum.accumulate(votes)
     chart = _calibrated(votes, laws.laws[-1], laws.laws[0], records, block, notion)
     mixed = [Mixed(old, law) for old, law in zip(laws.olds[:-1], laws.laws[:-1], strict=True)]
-    blocks = SumBlocks(score, design.noise, block, laws.first, laws.bin_width, votes)
+    blocks = SumBlocks(score, model.noise, block, laws.first, laws.bin_width, votes)
     return _by_chart(blocks, chart, mixed, targets, names, notion)
 
 
-def unknown_watch(null: Any, distance: float, privacy: Notion | Number, method: str, targets: Targets) -> Watch:
+def unknown_plan(
+    null: Any, distance: float, privacy: Notion | Number, method: str, targets: MonitorTargets
+) -> MonitorPlan:
     """The monitor of a method for an unknown alternative, at least ``distance`` away in total variation.
 
     Guarantees: the errors of new blocks are at most the test's, whatever the new law is; delay and accuracy are
@@ -104,12 +113,12 @@ def unknown_watch(null: Any, distance: float, privacy: Notion | Number, method: 
     """
     notion, errors = as_notion(privacy), _ERRORS if method == "cusum" else _ERRORS[:1]
     voters = [voter_of(fit_of_blocks(null, distance, notion, error)) for error in errors]
-    return voted_watch(voters, notion, method, targets, voters[0].names)
+    return voted_plan(voters, notion, method, targets, voters[0].names)
 
 
-def voted_watch(
-    voters: Sequence[Voter], notion: Notion, method: str, targets: Targets, names: tuple[str, str]
-) -> Watch:
+def voted_plan(
+    voters: Sequence[Voter], notion: Notion, method: str, targets: MonitorTargets, names: tuple[str, str]
+) -> MonitorPlan:
     """The monitor of a method from the bits of tests on blocks: of several, with the one of the smallest delay.
 
     Guarantees: false alarms, delay and accuracy are computed at the tests' stated errors; where these are bounds, they
@@ -135,10 +144,10 @@ def _by_chart(
     blocks: SumBlocks | BitBlocks,
     chart: Chart,
     mixed: Iterable[Mixed],
-    targets: Targets,
+    targets: MonitorTargets,
     names: tuple[str, str],
     notion: Notion,
-) -> Watch:
+) -> MonitorPlan:
     block, beta = blocks.block, targets.beta
     accuracy = chart.accuracy(beta, block, list(mixed))
     if accuracy is None:
@@ -148,15 +157,18 @@ def _by_chart(
         )
     between = block * chart.blocks_between_false_alarms
     late = block - 1 + block * chart.blocks_within(beta)
-    return Watch(
-        blocks, Cusum(chart.threshold), "cusum", beta, accuracy, between, _delay(chart, block), late, None, *names,
-        notion=_other(notion),
-    )  # fmt: skip
-
-
-def _other(notion: Notion) -> Notion | None:
-    """The notion, where it is not epsilon alone."""
-    return None if isinstance(notion, Pure) else notion
+    return MonitorPlan(
+        blocks=blocks,
+        rule=Cusum(chart.threshold),
+        beta=beta,
+        accuracy=accuracy,
+        mean_time_between_false_alarms=between,
+        expected_delay=_delay(chart, block),
+        delay_bound=late,
+        null=names[0],
+        alternative=names[1],
+        notion=notion,
+    )
 
 
 def _delay(chart: Chart, block: int) -> float:
@@ -168,11 +180,11 @@ def _by_majority(
     blocks: SumBlocks | BitBlocks,
     alpha: float,
     beta: float,
-    targets: Targets,
+    targets: MonitorTargets,
     records: float,
     names: tuple[str, str],
     notion: Notion,
-) -> Watch:
+) -> MonitorPlan:
     block = blocks.block
     recommended = recommended_interval(block, alpha, beta, targets.beta, records)
     interval = targets.interval or recommended
@@ -183,26 +195,35 @@ def _by_majority(
         )
     rule = Majority(interval, block, alpha, beta)
     between = min(rule.time_between_false_alarms, 1e300)
-    return Watch(
-        blocks, Intervals(interval), "paper", targets.beta, rule.accuracy_within(targets.beta), between,
-        rule.expected_delay, rule.delay_within(targets.beta), recommended, *names, notion=_other(notion),
-    )  # fmt: skip
+    return MonitorPlan(
+        blocks=blocks,
+        rule=Intervals(interval),
+        beta=targets.beta,
+        accuracy=rule.accuracy_within(targets.beta),
+        mean_time_between_false_alarms=between,
+        expected_delay=rule.expected_delay,
+        delay_bound=rule.delay_within(targets.beta),
+        recommended_interval=recommended,
+        null=names[0],
+        alternative=names[1],
+        notion=notion,
+    )
 
 
-def _best(problem: BlockTuner, records: float) -> tuple[Clamp, int]:
+def _best(tuner: BlockTuner, records: float) -> tuple[Clamp, int]:
     """Clamp and block length of the smallest expected delay."""
     tried: dict[tuple[Clamp, int], float] = {}
 
     def delay(clamp: Clamp, factor: float) -> float:
-        block = max(round(factor * problem.natural_block(clamp)), 1)
+        block = max(round(factor * tuner.natural_block(clamp)), 1)
         if (clamp, block) not in tried:
-            law = problem.rough_law(clamp)
-            laws = BlockLaws.of(law, canonical_noise(problem.notion, law.width), block, (0, block))
+            law = tuner.rough_law(clamp)
+            laws = BlockLaws.of(law, canonical_noise(tuner.notion, law.width), block, (0, block))
             chart = _chart(_votes(laws), laws.laws[-1], laws.laws[0], records / block)
             tried[clamp, block] = math.inf if chart is None else _delay(chart, block)
         return tried[clamp, block]
 
-    clamps = list(dict.fromkeys((*problem.clamps[:4], problem.paper)))
+    clamps = list(dict.fromkeys((*tuner.clamps[:4], tuner.paper)))
     clamp = min(clamps, key=lambda one: delay(one, _FIRST_FACTOR))
     _descend(lambda i: delay(clamp, _FACTORS[i]), _FACTORS.index(_FIRST_FACTOR))
     best: tuple[Clamp, int] = min(tried, key=lambda key: tried[key])
@@ -218,7 +239,7 @@ def _descend(value: Callable[[int], float], start: int) -> None:
 
 
 def _chart(votes: Integers, old: Floats, new: Floats, blocks: float) -> Chart | None:
-    """None where the votes of old blocks do not fall, or no threshold will do."""
+    """The chart with the smallest threshold; None where old blocks do not vote down, or no threshold will do."""
     if float(votes @ old) >= 0 or float(votes @ new) <= 0:
         return None
     return Chart.calibrated(votes, old, new, blocks)
@@ -234,7 +255,7 @@ def _calibrated(votes: Integers, old: Floats, new: Floats, records: float, block
             f"which is beyond what can be computed. Ask for at most {float(MOST_BLOCKS) * block:g}."
         )
     raise Infeasible(
-        f"mean_time_between_false_alarms={records:g} cannot be had at {notion_words(notion)}: the blocks tell too "
+        f"mean_time_between_false_alarms={records:g} is not reachable at {notion_words(notion)}: the blocks tell too "
         f"little. Use a larger {budget_word(notion)}, or ask for less."
     )
 
@@ -265,10 +286,7 @@ def _bit_blocks(test: PrivateTest) -> SumBlocks:
     return SumBlocks(test.score, noise, test.n, first, 1, np.array([1, -1], dtype=np.int64))
 
 
-METHODS = ("cusum", "paper")
-
-
-class Monitor(Watcher[Watch, Alarm]):
+class Monitor(Stream[MonitorPlan, Alarm]):
     r"""Watch a stream for a change from P (``null``) to Q (``alternative``), with privacy for all of it.
 
     Records are gathered in blocks, each of which releases its noisy sum (or, for an unknown alternative, the bit of a
@@ -311,7 +329,7 @@ class Monitor(Watcher[Watch, Alarm]):
             :func:`design_change`. With it "cusum" adds up the log-likelihood ratios of its bits. A function goes into
             no state file.
         interval: blocks in an interval, for "paper" (which is then the default), any number; None: the smallest
-            that meets the targets. What a given one promises is computed and printed, whatever was asked for:
+            that meets the targets. What a given one promises is computed and printed, whatever the targets are:
             ``mean_time_between_false_alarms``, ``false_alarm``, ``expected_delay``, ``accuracy``.
         mean_time_between_false_alarms: in records. None: a thousand times as many records as tell P from Q. Not a
             target where the interval is given.
@@ -336,7 +354,7 @@ class Monitor(Watcher[Watch, Alarm]):
     (True, True, True)
     """
 
-    DESIGN = Watch
+    PLAN = MonitorPlan
 
     def __init__(
         self,
@@ -403,120 +421,107 @@ class Monitor(Watcher[Watch, Alarm]):
             "interval": interval,
             "mean_time_between_false_alarms": target,
         }
-        targets = Targets(beta, target, interval, block)
+        targets = MonitorTargets(beta, target, interval, block)
 
-        def made() -> Watch:
+        def make_plan() -> MonitorPlan:
             each = per_row(whole, rows or 1)
             if voter is not None:
-                found = voted_watch([voter], each, method, targets, names)
+                found = voted_plan([voter], each, method, targets, names)
             elif distance is None:
-                found = pair_watch(pair_or_question(null, alternative), each, method, targets)
+                found = pair_plan(pair_or_question(null, alternative), each, method, targets)
             else:
-                found = unknown_watch(null, distance, each, method, targets)
-            return replace(found, max_rows_per_unit=rows, notion=None if found.notion is None else whole)
+                found = unknown_plan(null, distance, each, method, targets)
+            return replace(found, max_rows_per_unit=rows, notion=whole)
 
         paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "source": source}
-        self._begin(laws, settings, made, notion=whole, rows=rows, state=state, rng=rng, **paying)
+        self._begin(laws, settings, make_plan, notion=whole, rows=rows, state=state, rng=rng, **paying)
 
     @property
     def beta(self) -> float:
         """Probability with which the alarm's index may be further off than its accuracy."""
-        return self._design.beta
+        return self._plan.beta
 
     @property
     def method(self) -> str:
         """ "cusum" or "paper"."""
-        return self._design.method
+        return self._plan.method
 
     @property
     def block(self) -> int:
         """Records in a block."""
-        return self._design.block
+        return self._plan.block
 
     @property
     def interval(self) -> int | None:
         """Blocks in an interval of the paper's method."""
-        return self._design.rule.interval if isinstance(self._design.rule, Intervals) else None
+        return self._plan.interval
 
     @property
     def false_alarm(self) -> float | None:
         """Probability that one interval of old records raises the alarm, with the paper's method; None with "cusum"."""
-        interval = self.interval
-        return None if interval is None else interval * self.block / self.mean_time_between_false_alarms
+        return self._plan.false_alarm
 
     @property
     def recommended_interval(self) -> int | None:
         """The smallest interval, in blocks, that meets the targets of the paper's method; None with "cusum".
 
-        The paper's condition n = Omega(SC log(k*/(n beta))) with its constants: false alarms are as rare as asked (one
-        before k* has probability at most k* / mean_time_between_false_alarms) and an interval of new records is missed
-        with probability at most beta/4. Then fewer than two intervals are seen after k*, with that probability.
+        The paper's condition n = Omega(SC log(k*/(n beta))) with its constants: a false alarm before k* has probability
+        at most k* / mean_time_between_false_alarms, and an interval of new records is missed with probability at most
+        beta/4. Then fewer than two intervals are seen after k*, with that probability.
         """
-        return self._design.recommended_interval
+        return self._plan.recommended_interval
 
     @property
     def accuracy(self) -> int:
         """The accuracy that an alarm will carry, in records."""
-        return self._design.accuracy
+        return self._plan.accuracy
 
     @property
     def mean_time_between_false_alarms(self) -> float:
         """Bound from below on the mean number of records till an alarm when nothing changes."""
-        return self._design.mean_time_between_false_alarms
+        return self._plan.mean_time_between_false_alarms
 
     @property
     def expected_delay(self) -> float:
         """Bound from above on the mean number of records from k* till the alarm."""
-        return self._design.expected_delay
+        return self._plan.expected_delay
 
     @property
     def delay_bound(self) -> int:
         """Records after k* by which the alarm was raised with probability at least 1 - beta."""
-        return self._design.delay_bound
+        return self._plan.delay_bound
 
     @property
     def drift_detected(self) -> bool:
         """Whether the alarm has been raised and :meth:`reset` was not called since."""
-        return self.raised is not None
+        return self._result is not None
 
     @property
     def alarm(self) -> Alarm | None:
         """The alarm, if it has been raised."""
-        return self.raised
-
-    @property
-    def trace(self) -> tuple[float, ...]:
-        """The newest releases (at most 256), oldest first: noisy block sums of clamped log P/Q in nats.
-
-        With an unknown alternative: the blocks' bits, -1 for "new". Private as they are: they are what was released.
-        """
-        return tuple(self._design.blocks.trace(value) for value in self._stream.released)
+        return self._result
 
     @property
     def threshold(self) -> int | None:
         """h, which W must exceed for an alarm, in votes; None with the paper's method."""
-        return self._design.rule.threshold if isinstance(self._design.rule, Cusum) else None
+        return self._plan.threshold
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """W after each of the newest blocks, oldest first, as far back as :attr:`trace` tells it; computed from it.
+        """W after each of the newest blocks, oldest first, as far back as :attr:`trace` goes; computed from it.
 
         Empty with the paper's method. The newest is above :attr:`threshold` where the alarm was raised.
         """
-        rule, progress = self._design.rule, self._stream.progress
-        if not isinstance(rule, Cusum) or not isinstance(progress, CusumProgress):
+        self._settle()
+        rule, progress = self._plan.rule, self._progress
+        if not isinstance(rule, Cusum):
             return ()
-        votes = self._design.votes(np.array(self._stream.released, dtype=np.int64), 0)
+        votes = self._plan.votes(list(self._released), 0)
         if progress.blocks <= len(votes):  # all since the start
-            since = votes[len(votes) - progress.blocks :]
-            walk = np.cumsum(since)
-            return tuple((walk - np.minimum(np.minimum.accumulate(walk), 0)).tolist()) if len(since) else ()
-        since = votes[max(len(votes) - (progress.blocks - progress.zero), 0) :]  # W was above 0 ever since
+            walk = np.cumsum(votes[len(votes) - progress.blocks :])
+            return tuple((walk - np.minimum(np.minimum.accumulate(walk), 0)).tolist()) if len(walk) else ()
+        since = np.array(votes[max(len(votes) - (progress.blocks - progress.zero), 0) :])  # W was above 0 ever since
         return tuple((progress.level - np.cumsum(since[::-1])[::-1] + since).tolist()) if progress.level else (0,)
-
-    def reset(self) -> None:
-        """Watch on after an alarm: W and the intervals start from nothing; no record is looked at again."""
-        self._stream.reset()
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The newest releases, block by block, and the alarm with its accuracy; never the records."""
@@ -526,27 +531,13 @@ class Monitor(Watcher[Watch, Alarm]):
 
     @property
     def title(self) -> str:
-        """What this is."""
+        """The name."""
         return "Monitor"
 
     def facts(self) -> list[Fact]:
         """The question, the promises, and what was released so far."""
-        watch, between = self._design, self.mean_time_between_false_alarms
         return [
-            Fact("null", watch.null, "the old regime"),
-            Fact("alternative", watch.alternative, "the new regime"),
-            cost_fact(self.privacy, "of the whole stream"),
-            Fact("beta", self.beta, "probability with which the alarm's index may be further off than its accuracy"),
-            Fact("method", self.method),
-            Fact("block", self.block, "records in a block"),
-            Fact("interval", self.interval, "blocks in an interval of the paper's method"),
-            Fact("recommended_interval", self.recommended_interval, "the smallest that meets the targets"),
-            Fact("false_alarm", self.false_alarm, "probability of an alarm in one interval where nothing changed"),
-            Fact("accuracy", self.accuracy, "that an alarm will carry, in records"),
-            Fact("expected_delay", self.expected_delay, "records from the change till the alarm on average, at most"),
-            Fact("delay_bound", self.delay_bound, f"records by which it is raised, with probability {1 - self.beta:g}"),
-            Fact("mean_time_between_false_alarms", between, "in records, at least"),
-            Fact("max_rows_per_unit", watch.max_rows_per_unit, "rows of one person that count in the whole stream"),
+            *self._plan.facts(),
             Fact("seen", self.seen, "records so far; the stream goes on with this one"),
             Fact("odd_records", "counted as 0", "records without sense to P and Q; privatest.check counts them"),
             Fact("drift_detected", self.drift_detected, "no alarm" if self.alarm is None else self.alarm.sentence),
@@ -555,14 +546,14 @@ class Monitor(Watcher[Watch, Alarm]):
 
     def to_dict(self) -> dict[str, Any]:
         """Settings, promises and what was released so far: plain values, ready for JSON."""
-        alarm = None if self.raised is None else self.raised.to_dict()
+        alarm = None if self.alarm is None else self.alarm.to_dict()
         return {**self.values(), "alarm": alarm, "trace": list(self.trace)}
 
     def __repr__(self) -> str:
-        watch = self._design
+        plan = self._plan
         return (
-            f"Monitor({watch.null} to {watch.alternative}, {self._cost}, method={self.method!r}, "
+            f"Monitor({plan.null} to {plan.alternative}, {self._cost}, method={self.method!r}, "
             f"block={self.block}, mean_time_between_false_alarms={self.mean_time_between_false_alarms:.4g}, "
             f"expected_delay={self.expected_delay:.4g}, accuracy={self.accuracy}, seen={self.seen}, "
-            f"alarm={self.raised!r})"
+            f"alarm={self.alarm!r})"
         )

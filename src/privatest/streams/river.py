@@ -7,7 +7,7 @@ from typing import Any
 
 from privatest import errors
 from privatest.streams.monitor import Monitor
-from privatest.streams.watch import Alarm
+from privatest.streams.monitor_plan import Alarm
 
 try:
     from river import base

@@ -18,15 +18,15 @@ from privatest.facts import Fact, Probability
 from privatest.hypotheses.parse import Hypotheses, as_hypothesis, pair_or_question
 from privatest.numbers import Number
 from privatest.privacy import make_notion
-from privatest.streams.schedule import AIMS, LARGEST_BLOCK, SMALLEST_ERROR, SequentialTargets, tuned_plan
-from privatest.streams.sequential_plan import SequentialPlan, Verdict, WalkProgress
-from privatest.streams.watch import UNSAID, Watcher
+from privatest.streams.block_schedule import AIMS, LARGEST_BLOCK, SMALLEST_ERROR, SequentialTargets, tuned_plan
+from privatest.streams.sequential_plan import SequentialPlan, Verdict
+from privatest.streams.stream import NO_UNIT, Stream
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Sequential(Watcher[SequentialPlan, Verdict]):
+class Sequential(Stream[SequentialPlan, Verdict]):
     r"""Test P (``null``) against Q (``alternative``) on a stream, and stop as soon as the records allow it.
 
     Records are gathered in blocks, each of which releases its noisy sum. The likelihood ratio of a noisy sum is an
@@ -35,8 +35,8 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
 
     Guarantees: every record lies in one block, so all that is ever put out is together epsilon-differentially private,
     or meets the notion ``privacy`` (replace one record; the number of records is public). ``alpha`` and ``beta``, the
-    probabilities of the wrong verdict, are computed on the stopped walk and at most what was asked, of sets whatever
-    the members are. Under P (every member of it) the e-value ever reaches 1/a with probability a at most, so ``evalue``
+    probabilities of the wrong verdict, are computed on the stopped walk and at most the requested ones, for all members
+    of sets. Under P (every member of it) the e-value ever reaches 1/a with probability a at most, so ``evalue``
     and ``pvalue`` are valid whenever one looks, whatever rule one stops by. Nothing depends on how the stream is cut
     into batches. A block's noise is drawn when the block is released; a sequential test cannot be copied, pickled or
     used in a forked process. Threads may share one: they take turns.
@@ -51,7 +51,7 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         epsilon: privacy loss of the whole stream; a float is read as its shortest decimal.
         privacy: in place of epsilon: another notion, such as ``pt.zcdp(0.5)`` or "approx(1, 1e-6)".
         alpha, beta: the errors that are allowed: "alternative" under P, "null" under Q.
-        most: decide after so many records in any case; the errors are kept all the same. None: no such stop.
+        most: decide after this number of records in any case; the errors are kept all the same. None: no such stop.
         aim: whose expected number of records is made small: "larger" (of both), "null" or "alternative".
         schedule: sizes of the first block and of the later ones; None: those with the smallest expected number.
         max_rows_per_unit: the most rows of one person that count in the whole stream, as for a :class:`Monitor`; every
@@ -69,7 +69,7 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
     ('alternative', True, True)
     """
 
-    DESIGN = SequentialPlan
+    PLAN = SequentialPlan
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         }
         wanted = SequentialTargets(goal.alpha, goal.beta, most, aim, sizes, rows)
 
-        def made() -> SequentialPlan:
+        def make_plan() -> SequentialPlan:
             question = pair_or_question(null, alternative)
             if isinstance(question, Hypotheses) and sides_of(question).above:
                 raise NothingToTest(
@@ -135,22 +135,17 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
             return tuned_plan(question, Tuner.of(problem, Method(), goal), wanted)
 
         paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "source": source}
-        self._begin(laws, settings, made, notion=whole, rows=rows, state=state, rng=rng, **paying)
-
-    @property
-    def plan(self) -> SequentialPlan:
-        """The design: frozen, with everything that is known before any data."""
-        return self._design
+        self._begin(laws, settings, make_plan, notion=whole, rows=rows, state=state, rng=rng, **paying)
 
     @property
     def alpha(self) -> float:
         """Probability of "alternative" under P, computed on the stopped walk; of sets the largest."""
-        return self._design.alpha
+        return self._plan.alpha
 
     @property
     def beta(self) -> float:
         """Probability of "null" under Q, computed on the stopped walk; of sets the largest."""
-        return self._design.beta
+        return self._plan.beta
 
     @property
     def expected_n(self) -> tuple[float, float]:
@@ -158,53 +153,47 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
 
         Of sets, for records whose scores have the worst laws of the sets.
         """
-        return self._design.expected_n
+        return self._plan.expected_n
 
     def quantile_n(self, share: float) -> tuple[int, int]:
         """Records within which the verdict falls with probability ``share``, computed: under P, under Q."""
-        return self._design.quantile_n(float(numbers.probability(share=share)))
+        return self._plan.quantile_n(float(numbers.probability(share=share)))
 
     @property
     def fixed_n(self) -> int:
         """Records that the test of a fixed number needs for the same errors, for comparison."""
-        return self._design.fixed_n
+        return self._plan.fixed_n
 
     @property
     def schedule(self) -> tuple[int, int]:
         """Records in the first block and in each later one."""
-        return self._design.first.block, self._design.later.block
+        return self._plan.first.block, self._plan.later.block
 
     @property
     def boundaries(self) -> tuple[float, float]:
         """The logarithms of the e-value at which it is decided, for P and for Q."""
-        rule = self._design.rule
-        return self._design.nats(rule.lower), self._design.nats(rule.upper)
+        rule = self._plan.rule
+        return self._plan.nats(rule.lower), self._plan.nats(rule.upper)
 
     @property
     def most(self) -> int | None:
         """Records after which it is decided in any case; None: there is no such number."""
-        return self._design.most
+        return self._plan.most
+
+    @property
+    def result(self) -> Verdict | None:
+        """The verdict, once there is one, with its walk."""
+        return None if self._result is None else replace(self._result, walk=self.walk)
 
     @property
     def verdict(self) -> Verdict | None:
         """The verdict, once there is one."""
-        found = super().raised
-        return None if found is None else replace(found, walk=self.walk, design=self._design)
-
-    @property
-    def raised(self) -> Verdict | None:
-        """The verdict, once there is one, with its walk."""
-        return self.verdict
+        return self.result
 
     @property
     def decided(self) -> bool:
         """Whether there is a verdict."""
-        return self.raised is not None
-
-    @property
-    def _progress(self) -> WalkProgress:
-        found: WalkProgress = self._stream.progress
-        return found
+        return self._result is not None
 
     @property
     def evalue(self) -> float:
@@ -212,32 +201,31 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
 
         Under P it ever reaches 1/a with probability a at most, so it may be looked at, and stopped at, at any time.
         """
-        return math.exp(self._design.nats(self._progress.level))
+        return math.exp(self._plan.nats(self._progress.level))
 
     @property
     def pvalue(self) -> float:
         """One over the largest e-value so far, 1 at most: a p-value that is valid at any time."""
-        return math.exp(-self._design.nats(self._progress.peak))
+        return math.exp(-self._plan.nats(self._progress.peak))
 
     @property
     def walk(self) -> tuple[float, ...]:
         """The logarithm of the e-value after each of the newest blocks (at most 256), oldest first."""
-        released, blocks = list(self._stream.released), self._progress.blocks
-        level, walk = self._progress.level, []
-        for vote in reversed(self._design.few_votes(released, blocks - len(released))):  # whose last level is known
-            walk.append(self._design.nats(level))
+        released, level, walk = list(self._released), self._progress.level, []
+        before = self._progress.blocks - len(released)
+        for vote in reversed(self._plan.votes(released, before)):  # whose last level is known
+            walk.append(self._plan.nats(level))
             level -= vote
         return tuple(reversed(walk))
 
     @property
     def trace(self) -> tuple[float, ...]:
         """The newest releases (at most 256), oldest first: noisy block sums of clamped log P/Q in nats."""
-        released, blocks = list(self._stream.released), self._progress.blocks
-        before = blocks - len(released)
-        plan = self._design
-        return tuple((plan.later if before + i else plan.first).trace(value) for i, value in enumerate(released))
+        plan, before = self._plan, self._progress.blocks - len(self._released)
+        pairs = enumerate(self._released, before)
+        return tuple((plan.later if place else plan.first).trace(value) for place, value in pairs)
 
-    def update(self, x: Any, *, unit: Any = UNSAID) -> Verdict | None:
+    def update(self, x: Any, *, unit: Any = NO_UNIT) -> Verdict | None:
         """Take one record, or a batch if x is a list, an array or a column; the verdict if it falls.
 
         A record that makes no sense raises nothing: it gets a fixed score. Refused once there is a verdict.
@@ -256,7 +244,7 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         batch: Any,
         *,
         column: str | None = None,
-        unit: Any = UNSAID,
+        unit: Any = NO_UNIT,
         order: str | None = None,
         place: Any = None,
     ) -> Verdict | None:
@@ -266,9 +254,9 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         return self.verdict
 
     def _check_open(self) -> None:
-        if self.raised is not None:
+        if self._result is not None:
             raise InvalidInput(
-                f"This sequential test was {self.raised.sentence}. Nothing more is consumed: for more records make a "
+                f"This sequential test was {self._result.sentence}. Nothing more is consumed: for more records make a "
                 "new one, with a budget of its own."
             )
 
@@ -276,19 +264,19 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
         """The walk of the log e-value between its boundaries; never the records."""
         from privatest import pictures
 
-        seen = self._design.records(self._progress.blocks)
-        return pictures.walk(self._design, self.walk, seen, self.raised, ax, private=self.private)
+        seen = self._plan.records(self._progress.blocks)
+        return pictures.walk(self._plan, self.walk, seen, self.result, ax, private=self.private)
 
     @property
     def title(self) -> str:
-        """What this is."""
+        """The name."""
         return "Sequential test"
 
     def facts(self) -> list[Fact]:
         """The question, the promises, and what was released so far."""
-        verdict = self.raised
+        verdict = self.result
         return [
-            *self._design.facts(),
+            *self._plan.facts(),
             Fact("seen", self.seen, "records so far; the stream goes on with this one"),
             Fact("odd_records", "counted as 0", "records without sense to P and Q; privatest.check counts them"),
             Fact("evalue", Probability(self.evalue), "evidence against P so far, valid whenever one looks"),
@@ -299,16 +287,16 @@ class Sequential(Watcher[SequentialPlan, Verdict]):
 
     def to_dict(self) -> dict[str, Any]:
         """Settings, promises and what was released so far: plain values, ready for JSON."""
-        verdict = None if self.raised is None else self.raised.to_dict()
+        verdict = None if self.result is None else self.result.to_dict()
         return {**self.values(), "verdict": verdict, "walk": list(self.walk), "trace": list(self.trace)}
 
     def __repr__(self) -> str:
-        plan = self._design
+        plan = self._plan
         low, high = self.expected_n
         return (
             f"Sequential({plan.null} or {plan.alternative}, {self._cost}, alpha={self.alpha:.4g}, "
             f"beta={self.beta:.4g}, expected_n=({low:.4g}, {high:.4g}), fixed_n={self.fixed_n}, "
-            f"schedule={self.schedule}, seen={self.seen}, evalue={self.evalue:.4g}, verdict={self.raised!r})"
+            f"schedule={self.schedule}, seen={self.seen}, evalue={self.evalue:.4g}, verdict={self.result!r})"
         )
 
 

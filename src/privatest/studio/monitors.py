@@ -44,7 +44,7 @@ class _Followed:
     def feed(self, lines: Iterable[bytes | str]) -> None:
         """Pass records on; none after an alarm."""
         with self.lock:
-            if self.monitor.raised is None and not self.stop.is_set():
+            if self.monitor.result is None and not self.stop.is_set():
                 alarm = self.monitor.update_many(pt.data.read_lines(lines))
                 if alarm is not None:
                     self.alarms.append(alarm.to_dict())
@@ -63,7 +63,7 @@ class _Followed:
                     "stopped": self.stop.is_set(),
                     "problem": self.problem,
                     "seen": self.monitor.seen,
-                    "drift_detected": self.monitor.raised is not None,
+                    "drift_detected": self.monitor.result is not None,
                     "alarms": list(self.alarms),
                     "trace": trace[-SHOWN:],
                     # a monitor's alarm statistic, computed from the trace
@@ -96,7 +96,7 @@ class _Followed:
 
     def _ended(self, seconds: float = 0) -> bool:
         """Wait, and return whether the monitor was stopped or has raised an alarm."""
-        return self.stop.wait(seconds) or self.monitor.raised is not None
+        return self.stop.wait(seconds) or self.monitor.result is not None
 
 
 _here: list[_Followed] = []

@@ -1,4 +1,4 @@
-"""A stream's state on disk: whole or not at all, never edited unnoticed, never in two hands at once.
+"""The state file of a stream: saved and restored as a whole, never edited unnoticed, never in two hands at once.
 
 The text is one line of JSON, ``{"format": ..., "checksum": ..., "content": {...}}``; the checksum (SHA-256) is that of
 the content's bytes. A new state is written beside the old one, flushed to the disk, and renamed over it. A process
@@ -9,8 +9,8 @@ one, so that an older copy that is put in its place is refused; a ledger knows t
 The checksum finds accidents and careless edits. Whoever can forge it can also read the data.
 
 A stream of persons must know whose rows have counted. Beside its state lies a roll of them, digests with a secret of
-the state's in place of names: still raw, on the trusted side like the data themselves, and never put out. It is only
-ever appended to, before the state that counts the new part, and each state says how much of it is valid.
+the state's in place of names: raw all the same, on the trusted side like the data themselves, and never put out. It is
+only ever appended to, before the state that counts the new part, and each state says how much of it is valid.
 """
 
 from __future__ import annotations
@@ -32,11 +32,8 @@ except ImportError:  # pragma: no cover - not a POSIX system: one process at a t
     fcntl = None  # type: ignore[assignment]
 
 
-FORMAT = "privatest/monitor/2"
-
-
-class Keeper(NamedTuple):
-    """Whose state it is: what messages call it, its class, and the format of its files."""
+class StateKind(NamedTuple):
+    """The kind of stream whose state it is: its noun in messages, its class, and the format of its files."""
 
     noun: str
     name: str
@@ -44,11 +41,12 @@ class Keeper(NamedTuple):
 
     @property
     def opening(self) -> str:
-        """How its files begin."""
+        """The first characters of its files."""
         return f'{{"format":"{self.format}","checksum":"'
 
 
-MONITOR = Keeper("monitor", "Monitor", FORMAT)
+MONITOR = StateKind("monitor", "Monitor", "privatest/monitor/3")
+SEQUENTIAL = StateKind("sequential test", "Sequential", "privatest/sequential/2")
 _MIDDLE, _CLOSING = '","content":', "}\n"
 _DIGEST = 64
 _COST = (
@@ -60,36 +58,36 @@ _ADVICE = "Begin anew with another file and a budget of its own."
 _held: dict[str, weakref.ref[StateFile]] = {}
 
 
-def state_text(content: str, keeper: Keeper = MONITOR) -> str:
+def state_text(content: str, kind: StateKind = MONITOR) -> str:
     """The text of a file with this content, JSON text itself."""
-    return keeper.opening + hashlib.sha256(content.encode()).hexdigest() + _MIDDLE + content + _CLOSING
+    return state_bytes(content.encode(), kind).decode()
 
 
-def read_text(raw: bytes, name: str, keeper: Keeper = MONITOR) -> dict[str, Any]:
+def read_text(raw: bytes, name: str, kind: StateKind = MONITOR) -> dict[str, Any]:
     """The content of a state file; refuses one that is cut short, edited or of another version."""
-    start = len(keeper.opening) + _DIGEST + len(_MIDDLE)
+    start = len(kind.opening) + _DIGEST + len(_MIDDLE)
     content = raw[start : -len(_CLOSING)]
-    if len(raw) > start + len(_CLOSING) and raw == state_bytes(content, keeper):
+    if len(raw) > start + len(_CLOSING) and raw == state_bytes(content, kind):
         document = json.loads(content)
         if isinstance(document, dict):
             return document
     version = _version(raw)
-    if version is not None and version != keeper.format:
-        another = version.rpartition("/")[0] != keeper.format.rpartition("/")[0]
-        remedy = f"It is no {keeper.noun}'s: load it with what wrote it" if another else "Use the version that wrote it"
-        raise InvalidDocument(f"{name} is of the format {version!r}, this version reads {keeper.format!r}. {remedy}.")
+    if version is not None and version != kind.format:
+        another = version.rpartition("/")[0] != kind.format.rpartition("/")[0]
+        remedy = f"It is no {kind.noun}'s: load it with what wrote it" if another else "Use the version that wrote it"
+        raise InvalidDocument(f"{name} is of the format {version!r}, this version reads {kind.format!r}. {remedy}.")
     raise InvalidDocument(
-        f"{name} is not a whole, unedited state of a {keeper.noun}: its checksum does not fit. A {keeper.noun} must "
+        f"{name} is not a whole, unedited state of a {kind.noun}: its checksum does not fit. A {kind.noun} must "
         f"not start afresh on records it has seen: that would spend their budget twice. A copy may take its place only "
         f"if nothing was released since it was made. {_COST} {_ADVICE}"
     )
 
 
-def state_bytes(content: bytes, keeper: Keeper = MONITOR) -> bytes:
-    """As :func:`state_text`, of bytes."""
+def state_bytes(content: bytes, kind: StateKind = MONITOR) -> bytes:
+    """The bytes of a file with this content, JSON text itself."""
     return b"".join(
         [
-            keeper.opening.encode(),
+            kind.opening.encode(),
             hashlib.sha256(content).hexdigest().encode(),
             _MIDDLE.encode(),
             content,
@@ -107,15 +105,15 @@ def _version(raw: bytes) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _place(path: str | os.PathLike[str]) -> Path:
+def _real_path(path: str | os.PathLike[str]) -> Path:
     if not isinstance(path, (str, os.PathLike)) or {"\n", "\0"} & set(os.fsdecode(path)):
         raise InvalidInput(f"path={shown(path)} must be the path of a file.")
     return Path(os.path.realpath(os.fspath(path)))
 
 
 @dataclass(frozen=True)
-class Roll:
-    """Whose rows have counted, in a file beside a state: its first ``size`` bytes.
+class UnitRoll:
+    """The first ``size`` bytes of a file beside a state, which records whose rows have counted.
 
     Invariant: what lies behind them is of a block that was never shown; the next one is written over it. A process that
     is killed at any instant leaves the bytes of its newest state.
@@ -127,17 +125,17 @@ class Roll:
 
     @property
     def checksum(self) -> str:
-        """Of the bytes."""
+        """SHA-256 of these bytes."""
         found: str = self.digest.hexdigest()
         return found
 
     @classmethod
-    def beside(cls, state: Path) -> Roll:
-        """An empty one."""
+    def beside(cls, state: Path) -> UnitRoll:
+        """An empty roll beside a state."""
         return cls(state.with_name(state.name + ".units"))
 
-    def extended(self, more: bytes) -> Roll:
-        """This one and more; when this returns it survives a power failure."""
+    def extended(self, more: bytes) -> UnitRoll:
+        """The roll with more bytes; when this returns they survive a power failure."""
         if not more:
             return self
         try:
@@ -158,16 +156,16 @@ class Roll:
             ) from None
         digest = self.digest.copy()
         digest.update(more)
-        return Roll(self.path, self.size + len(more), digest)
+        return UnitRoll(self.path, self.size + len(more), digest)
 
-    def read(self, size: int, checksum: str) -> tuple[Roll, bytes]:
-        """The roll of a state that says this of it, and its bytes; refuses a file that is not the one written then."""
+    def read(self, size: int, checksum: str) -> tuple[UnitRoll, bytes]:
+        """Read the roll of a state that records this size and checksum; refuses any other file."""
         try:
             with open(self.path, "rb") if size else contextlib.nullcontext() as file:
                 found = b"" if file is None else file.read(size)
         except OSError:
             raise _unlike(self.path) from None
-        roll = Roll(self.path, len(found), hashlib.sha256(found))
+        roll = UnitRoll(self.path, len(found), hashlib.sha256(found))
         if roll.size != size or roll.checksum != checksum:
             raise _unlike(self.path)
         return roll, found
@@ -192,8 +190,8 @@ class NotWritten(InvalidInput):
 class StateFile:
     """The one writer of a state. Taken by one process at a time; within a process the newest holder is the only one."""
 
-    def __init__(self, path: str | os.PathLike[str], keeper: Keeper = MONITOR) -> None:
-        self.path, self.keeper = _place(path), keeper
+    def __init__(self, path: str | os.PathLike[str], kind: StateKind = MONITOR) -> None:
+        self.path, self.kind = _real_path(path), kind
         if os.path.exists(self.path) and not os.path.isfile(self.path):
             raise InvalidInput(
                 f"The state {self.path.name!r} cannot be kept there: a folder, a pipe or a device is no file."
@@ -211,38 +209,38 @@ class StateFile:
 
     def is_at(self, path: str | os.PathLike[str]) -> bool:
         """Whether this is the file at a path."""
-        return self.path == _place(path)
+        return self.path == _real_path(path)
 
     def exists(self) -> bool:
         """Whether there is a state to restore. A first one that was cut short is none: nothing followed from it."""
         if self.path.exists():
             return True
         with contextlib.suppress(OSError, InvalidDocument):
-            return bool(read_text(self._next.read_bytes(), "", self.keeper))
+            return bool(read_text(self._next.read_bytes(), "", self.kind))
         return False
 
     def read(self) -> dict[str, Any]:
         """The newest state; a complete successor that a killed process left is the state."""
         name = f"The state {self.path.name!r}"
         try:
-            current = read_text(self.path.read_bytes(), name, self.keeper) if self.path.exists() else None
+            current = read_text(self.path.read_bytes(), name, self.kind) if self.path.exists() else None
         except OSError as error:
             raise InvalidDocument(f"{name} cannot be read: {error.strerror}.") from None
         with contextlib.suppress(OSError, InvalidDocument):
-            following = read_text(self._next.read_bytes(), name, self.keeper)
+            following = read_text(self._next.read_bytes(), name, self.kind)
             if current is None or _follows(current, following):
                 os.replace(self._next, self.path)
                 self._flush_folder()
                 current = following
         if current is None:
             raise InvalidDocument(
-                f"There is no state of a {self.keeper.noun} at {self.path.name!r}. Begin one with "
-                f"{self.keeper.name}(..., state=path)."
+                f"There is no state of a {self.kind.noun} at {self.path.name!r}. Begin one with "
+                f"{self.kind.name}(..., state=path)."
             )
         (known, newest), generation = self._remembered(), current.get("generation")
         if current.get("id") == known and isinstance(generation, int) and generation < newest:
             raise InvalidDocument(
-                f"{name} is not the newest one: it is number {generation} of this {self.keeper.noun}, and number "
+                f"{name} is not the newest one: it is number {generation} of this {self.kind.noun}, and number "
                 f"{newest} was kept here. {_COST} {_ADVICE} (If nothing was released since, or that cost is paid for: "
                 f"remove {self.path.name + '.lock'!r}.)"
             )
@@ -252,15 +250,15 @@ class StateFile:
         """Replace the state by this one of a stream; when this returns, the new one survives a power failure."""
         if self._lock is None or self._process != os.getpid():
             raise NotWritten(
-                f"This {self.keeper.noun} no longer holds its state {self.path.name!r}: it was loaded anew, or this "
-                f"process was forked from the one that holds it. Go on with the {self.keeper.noun} that was loaded "
+                f"This {self.kind.noun} no longer holds its state {self.path.name!r}: it was loaded anew, or this "
+                f"process was forked from the one that holds it. Go on with the {self.kind.noun} that was loaded "
                 "last."
             )
         replaced = False
         try:
             descriptor = os.open(self._next, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
-                file.write(state_text(content, self.keeper).encode())
+                file.write(state_bytes(content.encode(), self.kind))
                 file.flush()
                 os.fsync(file.fileno())
             replaced = True  # from now on it may be there
@@ -272,7 +270,7 @@ class StateFile:
             if replaced or not self._dropped():
                 raise InvalidInput(
                     f"The state {self.path.name!r} may or may not have been written: {error.strerror}. Nothing of it "
-                    f"was shown. See to it, go on with {self.keeper.name}.load(path), and feed the stream from the "
+                    f"was shown. See to it, go on with {self.kind.name}.load(path), and feed the stream from the "
                     "record that its seen names."
                 ) from None
             raise NotWritten(
@@ -281,7 +279,7 @@ class StateFile:
             ) from None
 
     def _dropped(self) -> bool:
-        """Whether no successor lies beside the state, which a later reading would take for it."""
+        """Remove a successor beside the state, which a later reading would take for it; False where that failed."""
         try:
             self._next.unlink(missing_ok=True)
         except OSError:
@@ -298,12 +296,12 @@ class StateFile:
             found = None
         if found != name:
             raise InvalidInput(
-                f"The file {self.path.name!r} is there already, and is no state of this {self.keeper.noun}. To write "
+                f"The file {self.path.name!r} is there already, and is no state of this {self.kind.noun}. To write "
                 "over it would lose what was released there: save to another path, or remove the file first."
             )
 
     def close(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         if self._lock is not None and self._lock >= 0:
             os.close(self._lock)
         self._lock = None
@@ -325,7 +323,7 @@ class StateFile:
         except OSError:
             os.close(lock)
             raise InvalidInput(
-                f"The state {self.path.name!r} is in use by another process. Two {self.keeper.noun}s that go on from "
+                f"The state {self.path.name!r} is in use by another process. Two {self.kind.noun}s that go on from "
                 "one state would draw different noise for the same records."
             ) from None
         return lock

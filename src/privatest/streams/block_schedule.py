@@ -1,4 +1,4 @@
-"""From P and Q to block sizes and boundaries: those with the smallest expected number of records, by exact recursion.
+"""The block schedule of a sequential test, and its boundaries: the smallest expected number of records, computed.
 
 The first block may have another size than the later ones. For every clamp and every pair of sizes the boundaries are as
 near as the errors allow; a single block of the fixed test's n is always among the candidates.
@@ -22,27 +22,28 @@ from privatest.errors import Infeasible
 from privatest.hypotheses import Pair
 from privatest.hypotheses.parse import Hypotheses
 from privatest.laws.block_laws import ScoreLaw
-from privatest.privacy import Noise, Notion, Pure, canonical_noise
+from privatest.numbers import first_true
+from privatest.privacy import Noise, Notion, canonical_noise
 from privatest.privacy.notions import budget_word, notion_words, per_row
 from privatest.progress_events import each, part
 from privatest.scores import Score
+from privatest.streams.blocks import SumBlocks
 from privatest.streams.evalues import PARTS, VoteLaw, VoteLaws, block_votes, mean_bound
 from privatest.streams.sequential_plan import NEGLIGIBLE, Boundaries, SequentialPlan, Stopped, rarely, stopped
-from privatest.streams.stream import SumBlocks
 
 AIMS = ("larger", "null", "alternative")
-"""Whose expected number of records is made small: the larger of both, that under P, that under Q."""
+"""Whose expected number of records is made meets_alpha: the larger of both, that under P, that under Q."""
 # While sizes are compared votes are coarser, and walks are followed less far.
 _COARSE, _ROUGH = 16, 1e-7
 # First and later block sizes to begin with, as shares of the fixed test's n.
 _STARTS = ((0.55, 0.4), (0.75, 0.55), (0.4, 0.25))
 _CLAMPS = 3
 _MOST_TRIED = 60
-# Of so many, the best by coarser votes, the finest votes say which is best.
+# The number of schedules, the best by coarser votes, that are compared by the finest votes.
 _FINE = 4
-# From so many starts sizes are made better.
+# The number of starts from which sizes are improved.
 _DESCENTS = 2
-# What computed errors may be wrong by, as a share and at least: calibrated this much below what was asked. A block's
+# What computed errors may be wrong by, as a share and at least: calibrated this much below what was targets. A block's
 # window leaves out 2e-11 of its law, and two ways to compute an error differ by 1e-13.
 _MARGIN, _LEAST_MARGIN = 1e-7, 1e-9
 SMALLEST_ERROR = 1e-7
@@ -55,7 +56,7 @@ _WIDER = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
 class SequentialTargets(NamedTuple):
-    """What was asked for: errors, the hard stop, whose expectation counts, sizes that are given."""
+    """What a sequential test is to reach: errors, the hard stop, whose expectation counts, sizes that are given."""
 
     alpha: float
     beta: float
@@ -65,29 +66,29 @@ class SequentialTargets(NamedTuple):
     rows: int | None
 
     def cost(self, null: float, alternative: float) -> float:
-        """Of expected numbers of records under P and under Q."""
+        """The expected number of records that is to be meets_alpha, from those under P and under Q."""
         return {"larger": max(null, alternative), "null": null, "alternative": alternative}[self.aim]
 
     def meets(self, null: Stopped, alternative: Stopped) -> bool:
-        """Whether the errors are as small as asked."""
-        return self.small(null) and self.small_beta(alternative)
+        """Whether both errors are at most the requested ones, leaving a margin for rounding."""
+        return self.meets_alpha(null) and self.meets_beta(alternative)
 
-    def small(self, null: Stopped) -> bool:
-        """Whether alpha is."""
+    def meets_alpha(self, null: Stopped) -> bool:
+        """Whether the type I error is at most the requested one, leaving a margin for rounding."""
         return null.alternative <= self.most_alpha
 
-    def small_beta(self, alternative: Stopped) -> bool:
-        """Whether beta is."""
+    def meets_beta(self, alternative: Stopped) -> bool:
+        """Whether the type II error is at most the requested one, leaving a margin for rounding."""
         return alternative.null <= self.most_beta
 
     @property
     def most_alpha(self) -> float:
-        """What a computed alpha may be."""
+        """The largest computed type I error that is accepted."""
         return self.alpha - max(self.alpha * _MARGIN, _LEAST_MARGIN)
 
     @property
     def most_beta(self) -> float:
-        """What a computed beta may be."""
+        """The largest computed type II error that is accepted."""
         return self.beta - max(self.beta * _MARGIN, _LEAST_MARGIN)
 
 
@@ -121,43 +122,43 @@ class ScheduleCandidate:
             self._laws[n] = VoteLaws(p, q, mean_bound(table.null, table.votes, self.parts))
         return self._laws[n]
 
-    def rule(self, first: int, later: int, asked: SequentialTargets) -> BestSchedule | None:
+    def rule(self, first: int, later: int, targets: SequentialTargets) -> BestSchedule | None:
         """The nearest boundaries that meet the errors; None where none do."""
         one, two = self.votes(first), self.votes(later)
 
-        def small(rule: Boundaries) -> bool:
-            return rarely(one.null, two.null, rule, "alternative", asked.most_alpha)
+        def meets_alpha(rule: Boundaries) -> bool:
+            return rarely(one.null, two.null, rule, "alternative", targets.most_alpha)
 
-        def small_beta(rule: Boundaries) -> bool:
-            return rarely(one.alternative, two.alternative, rule, "null", asked.most_beta)
+        def meets_beta(rule: Boundaries) -> bool:
+            return rarely(one.alternative, two.alternative, rule, "null", targets.most_beta)
 
-        rule = self._nearest(small, small_beta, asked)
-        last = None if asked.most is None else 1 + (asked.most - first) // later
+        rule = self._nearest(meets_alpha, meets_beta, targets)
+        last = None if targets.most is None else 1 + (targets.most - first) // later
         if rule is not None and last is not None:
-            rule = _with_last(small, small_beta, rule, last)
+            rule = _with_last(meets_alpha, meets_beta, rule, last)
         if rule is None:
             return None
         negligible = NEGLIGIBLE if self.parts >= PARTS else _ROUGH
         null = stopped(one.null, two.null, rule, negligible)
         alternative = stopped(one.alternative, two.alternative, rule, negligible)
-        if null is None or alternative is None or not asked.meets(null, alternative):
+        if null is None or alternative is None or not targets.meets(null, alternative):
             return None
         means = [first + later * (each.blocks() - 1) for each in (null, alternative)]
-        return BestSchedule(asked.cost(*means), rule, (first, later))
+        return BestSchedule(targets.cost(*means), rule, (first, later))
 
-    def _nearest(self, small: Meets, small_beta: Meets, asked: SequentialTargets) -> Boundaries | None:
+    def _nearest(self, meets_alpha: Meets, meets_beta: Meets, targets: SequentialTargets) -> Boundaries | None:
         """Boundaries moved towards one another in turn, from Wald's on, for as long as the errors allow."""
         wald = [
             math.ceil(math.log((1 - b) / a) * self.parts)
-            for a, b in ((asked.alpha, asked.beta), (asked.beta, asked.alpha))
+            for a, b in ((targets.alpha, targets.beta), (targets.beta, targets.alpha))
         ]
         upper, lower = wald[0], -wald[1]
 
         def good_upper(value: int) -> bool:
-            return small(Boundaries(lower, value, cut=lower))
+            return meets_alpha(Boundaries(lower, value, cut=lower))
 
         def good_lower(value: int) -> bool:
-            return small_beta(Boundaries(-value, upper, cut=-value))
+            return meets_beta(Boundaries(-value, upper, cut=-value))
 
         for _ in range(3):
             before = lower, upper
@@ -174,7 +175,7 @@ class ScheduleCandidate:
         return Boundaries(lower, upper, cut=lower)
 
 
-def _with_last(small: Meets, small_beta: Meets, rule: Boundaries, last: int) -> Boundaries | None:
+def _with_last(meets_alpha: Meets, meets_beta: Meets, rule: Boundaries, last: int) -> Boundaries | None:
     """The same boundaries, or wider ones about the same middle, so that the errors are met with a hard stop."""
     if last < 1:
         return None
@@ -185,102 +186,94 @@ def _with_last(small: Meets, small_beta: Meets, rule: Boundaries, last: int) -> 
         def at(cut: int, ends: tuple[int, int] = (lower, upper)) -> Boundaries:
             return Boundaries(*ends, last, cut)
 
-        cut = _smallest(lambda cut, at=at: small(at(cut)), lower, upper, round(middle))  # type: ignore[misc]
-        if cut is not None and small_beta(at(cut)):
+        cut = _smallest(lambda cut, at=at: meets_alpha(at(cut)), lower, upper, round(middle))  # type: ignore[misc]
+        if cut is not None and meets_beta(at(cut)):
             return at(cut)
     return None
 
 
 def _smallest(good: Callable[[int], bool], least: int, most: int, start: int) -> int | None:
-    """The smallest value from ``least`` to ``most`` that is good, where larger ones are good, too; None: none is."""
+    """The smallest value from ``least`` to ``most`` that is good, where larger ones are good, too; None: none is.
+
+    The search begins at ``start``, which is near: ``good`` takes long.
+    """
     start = min(max(start, least), most)
-    step = 1
-    if good(start):
-        high, low = start, start - step
-        while low >= least and good(low):
-            high, step = low, 2 * step
-            low = high - step
-        low = max(low, least - 1)
-    else:
-        low, high = start, start + step
-        while high <= most and not good(high):
-            low, step = high, 2 * step
-            high = low + step
-        if high > most:
-            if low == most or not good(most):
-                return None
-            high = most
-    # Invariant: high is good, low is not, or is below the least.
-    while high - low > 1:
-        middle = (low + high) // 2
-        if good(middle):
-            high = middle
-        else:
-            low = middle
-    return high
+    if not good(start):
+        found = first_true(good, start, most=most)
+        return None if found > most else found
+    below = first_true(lambda steps: start - steps < least or not good(start - steps), 1)
+    return start - below + 1
 
 
-def tuned_plan(asked_of: Pair | Hypotheses, tuner: Tuner, asked: SequentialTargets) -> SequentialPlan:
+def tuned_plan(hypotheses: Pair | Hypotheses, tuner: Tuner, targets: SequentialTargets) -> SequentialPlan:
     """The plan of the smallest expected number of records for a pair, or for sets of distributions.
 
     Args:
         tuner: a tuner of tests of a fixed number of records with the same errors, under the notion of the stream.
 
-    Guarantees: alpha and beta are at most what was asked, of sets whatever the members are. Of a pair the expected
+    Guarantees: alpha and beta are at most what was targets, of sets whatever the members are. Of a pair the expected
     number of records is at most the fixed test's n, unless sizes or a hard stop were given.
     """
     fixed_n = tuner.sample_size()
     whole = tuner.problem.privacy
-    row = per_row(whole, asked.rows or 1)
-    problem = BlockTuner.of(asked_of, row)
+    row = per_row(whole, targets.rows or 1)
+    problem = BlockTuner.of(hypotheses, row)
     monotone = problem.question is not None
     scores: dict[tuple[float, float], tuple[Score, ScheduleCandidate]] = {}
     found: list[tuple[BestSchedule, Score]] = []
-    for clamp, sizes in _best_sizes(problem, fixed_n, asked, monotone):
+    for clamp, sizes in _best_sizes(problem, fixed_n, targets, monotone):
         if clamp not in scores:
             score = problem.score(clamp)
             scores[clamp] = score, ScheduleCandidate(law_of(score), canonical_noise(row, score.width), monotone, PARTS)
         score, fine = scores[clamp]
-        made = fine.rule(*sizes, asked)
+        made = fine.rule(*sizes, targets)
         if made is not None:
             found.append((made, score))
             if len(found) == _FINE:
                 break
-    common = (asked.alpha, asked.beta, fixed_n, asked_of.null.describe(), asked_of.alternative.describe())
-    rest = (*common, asked.aim, asked.rows, None if isinstance(whole, Pure) else whole)
-    free = asked.schedule is None and (asked.most is None or asked.most >= fixed_n)
+    settings: dict[str, Any] = {
+        "goal_alpha": targets.alpha,
+        "goal_beta": targets.beta,
+        "fixed_n": fixed_n,
+        "null": hypotheses.null.describe(),
+        "alternative": hypotheses.alternative.describe(),
+        "aim": targets.aim,
+        "max_rows_per_unit": targets.rows,
+        "notion": whole,
+    }
+    free = targets.schedule is None and (targets.most is None or targets.most >= fixed_n)
     best = min(found, key=lambda entry: entry[0].cost) if found else None
-    single = free and asked.rows in (None, 1)  # the fixed test hides rows another way
+    single = free and targets.rows in (None, 1)  # the fixed test hides rows another way
     if single and (best is None or best[0].cost > fixed_n):
-        plan = _single_plan(tuner.test(fixed_n), asked, monotone, rest)
+        plan = _single_plan(tuner.test(fixed_n), targets, monotone, settings)
         if plan is not None:
             return plan
     if best is None:
-        raise Infeasible(_why_not(asked, fixed_n, row))
+        raise Infeasible(_why_not(targets, fixed_n, row))
     (_, rule, sizes), score = best
     first, later = (voting_blocks(score, canonical_noise(row, score.width), size, monotone=monotone) for size in sizes)
-    return SequentialPlan(first, later, rule, *rest)
+    return SequentialPlan(first=first, later=later, rule=rule, **settings)
 
 
 def _single_plan(
-    test: PrivateTest, asked: SequentialTargets, monotone: bool, rest: tuple[Any, ...]
+    test: PrivateTest, targets: SequentialTargets, monotone: bool, settings: dict[str, Any]
 ) -> SequentialPlan | None:
     """One block, decided as the fixed test decides; None where a set has several laws that may be the worst."""
     score = test.score
     if len(score.null_laws) > 1 or len(score.alternative_laws) > 1 or score.upper_laws:
         return None
-    blocks, rule = _single(test, asked, monotone)
-    plan = SequentialPlan(blocks, blocks, rule, *rest)
-    return plan if asked.meets(*plan.walks) or not monotone else None
+    blocks, rule = _single(test, targets, monotone)
+    plan = SequentialPlan(first=blocks, later=blocks, rule=rule, **settings)
+    return plan if targets.meets(*plan.walks) or not monotone else None
 
 
-def _why_not(asked: SequentialTargets, fixed_n: int, notion: Notion) -> str:
-    goal = f"alpha={asked.alpha:g} and beta={asked.beta:g}"
-    if asked.schedule is not None:
-        return f"Blocks of schedule={asked.schedule} do not reach {goal} at {notion_words(notion)}. Use larger ones."
-    if asked.most is not None:
+def _why_not(targets: SequentialTargets, fixed_n: int, notion: Notion) -> str:
+    goal = f"alpha={targets.alpha:g} and beta={targets.beta:g}"
+    if targets.schedule is not None:
+        return f"Blocks of schedule={targets.schedule} do not reach {goal} at {notion_words(notion)}. Use larger ones."
+    if targets.most is not None:
         return (
-            f"most={asked.most} records do not suffice for {goal}: a test of a fixed number needs {fixed_n}. Use a "
+            f"most={targets.most} records do not suffice for {goal}: a test of a fixed number needs {fixed_n}. Use a "
             f"larger number, larger errors, or a larger {budget_word(notion)}."
         )
     return f"No blocks were found that reach {goal} at {notion_words(notion)}. Use a larger {budget_word(notion)}."
@@ -299,7 +292,7 @@ def voting_blocks(score: Score, noise: Noise, n: int, *, monotone: bool, parts: 
     return SumBlocks(score, noise, n, table.first, table.bin_width, table.votes)
 
 
-def _single(test: PrivateTest, asked: SequentialTargets, monotone: bool = False) -> tuple[SumBlocks, Boundaries]:
+def _single(test: PrivateTest, targets: SequentialTargets, monotone: bool = False) -> tuple[SumBlocks, Boundaries]:
     """One block, decided as the fixed test decides; where likelihoods do as well, with these for votes."""
     noise = test.noise
     candidate = ScheduleCandidate(law_of(test.score), noise, monotone, PARTS)
@@ -307,14 +300,14 @@ def _single(test: PrivateTest, asked: SequentialTargets, monotone: bool = False)
 
     def good(cut: int) -> bool:
         found = stopped(laws.null, laws.null, Boundaries(cut, cut + 1, cut=cut))
-        return found is not None and asked.small(found)
+        return found is not None and targets.meets_alpha(found)
 
     span = len(laws.null.masses)
     cut = _smallest(good, laws.null.least, laws.null.least + span, laws.null.least + span // 2)
     if cut is not None:
         rule = Boundaries(cut, cut + 1, cut=cut)
         found = stopped(laws.alternative, laws.alternative, rule)
-        if found is not None and asked.small_beta(found):
+        if found is not None and targets.meets_beta(found):
             return voting_blocks(test.score, noise, test.n, monotone=monotone), rule
     first = (test.cutoff - noise.offset).__floor__() + 1  # T > cutoff exactly when floor(T) >= first
     alpha, beta = test.alpha + 2 * _MARGIN, test.beta + 2 * _MARGIN
@@ -324,7 +317,7 @@ def _single(test: PrivateTest, asked: SequentialTargets, monotone: bool = False)
 
 
 def _best_sizes(
-    problem: BlockTuner, fixed_n: int, asked: SequentialTargets, monotone: bool
+    problem: BlockTuner, fixed_n: int, targets: SequentialTargets, monotone: bool
 ) -> Iterator[tuple[tuple[float, float], tuple[int, int]]]:
     """Clamps and sizes, the best first, by coarser votes."""
     tried: dict[tuple[tuple[float, float], int, int], float] = {}
@@ -335,17 +328,17 @@ def _best_sizes(
         if key not in tried:
             if clamp not in candidates:
                 law = problem.rough_law(clamp)
-                parts = _COARSE if asked.schedule is None else PARTS  # sizes that are given may be small
+                parts = _COARSE if targets.schedule is None else PARTS  # sizes that are given may be small
                 candidates[clamp] = ScheduleCandidate(law, canonical_noise(problem.notion, law.width), monotone, parts)
-            found = candidates[clamp].rule(first, later, asked)
+            found = candidates[clamp].rule(first, later, targets)
             tried[key] = math.inf if found is None else found.cost
         return tried[key]
 
-    most = math.inf if asked.most is None else asked.most
+    most = math.inf if targets.most is None else targets.most
     clamps = list(dict.fromkeys((*problem.clamps[:_CLAMPS], problem.paper)))
-    if asked.schedule is not None:
+    if targets.schedule is not None:
         for clamp in clamps:
-            cost(clamp, *asked.schedule)
+            cost(clamp, *targets.schedule)
     else:
         starts = [(max(round(a * fixed_n), 1), max(round(b * fixed_n), 1)) for a, b in _STARTS]
         starts = [(int(min(a, most)), b) for a, b in starts]
