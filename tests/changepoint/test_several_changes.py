@@ -59,7 +59,7 @@ def test_the_false_alarm_is_the_sum_over_all_outcomes(penalty: int) -> None:
 
 def chance_of_any_change(made: Switches, blocks: int) -> float:
     """How likely some labels with a Q among them are better than P alone, over the laws of so many old blocks."""
-    law = {(-np.inf, -np.inf): 1.0}  # of the best labels that had a Q before: those that end in P, and those that end in Q
+    law = {(-np.inf, -np.inf): 1.0}  # of the best labels that end in P after a Q, and of those that end in Q
     votes = {vote: float(made.old[made.steps == vote].sum()) for vote in set(made.steps.tolist())}
     for _ in range(blocks):
         after: dict[tuple[float, float], float] = {}
