@@ -57,6 +57,27 @@ def test_the_false_alarm_is_the_sum_over_all_outcomes(penalty: int) -> None:
         assert made.false_alarm(blocks) == pytest.approx(total, abs=1e-8)
 
 
+def chance_of_any_change(made: Switches, blocks: int) -> float:
+    """How likely some labels with a Q among them are better than P alone, over the laws of so many old blocks."""
+    law = {(-np.inf, -np.inf): 1.0}  # of the best labels that end in P after a Q, and of those that end in Q
+    votes = {vote: float(made.old[made.steps == vote].sum()) for vote in set(made.steps.tolist())}
+    for _ in range(blocks):
+        after: dict[tuple[float, float], float] = {}
+        for ((in_p, in_q), chance), (vote, share) in itertools.product(law.items(), votes.items()):
+            best = max(in_p, in_q - made.penalty), max(in_q, in_p - made.penalty, -made.penalty) + vote
+            after[best] = after.get(best, 0.0) + chance * share
+        law = after
+    return sum(chance for best, chance in law.items() if max(best) > 0)
+
+
+@pytest.mark.parametrize("n", [26, 30, 40])
+def test_a_plan_says_how_likely_a_false_alarm_of_all_its_blocks_is(n: int) -> None:
+    made = pt.design_change("bernoulli(0.1)", "bernoulli(0.9)", epsilon=2, n=n, changes="several")
+    switches, blocks = several(made).switches, n // made.block
+    assert made.false_alarm == pytest.approx(chance_of_any_change(switches, blocks), abs=1e-7)
+    assert made.false_alarm <= 0.05 < chance_of_any_change(replace(switches, penalty=switches.penalty - 1), blocks)
+
+
 def test_a_change_is_missed_no_more_often_than_said() -> None:
     """Exhaustively: so many old blocks, then as many new ones, whatever lies beyond."""
     made, blocks = Switches(STEPS, OLD, NEW, 1), 3

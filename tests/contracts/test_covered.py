@@ -53,6 +53,8 @@ MADE: dict[str, Callable[..., Any]] = {
     "add-remove table": lambda **w: pt.design_table(n=40, labels=["a"], neighbours="add-remove", **w),
     "groups": lambda **w: pt.design_groups(n=(40, 30), **w),
     "groups of those present": lambda **w: pt.design_groups(n=(40, 30), missing="count", **w),
+    "table": lambda **w: pt.design_table(labels=["a", "b"], n=40, **w),
+    "add-remove table": lambda **w: pt.design_table(between=(0, 1), n=40, neighbours="add-remove", **w),
     "blocks": lambda **w: pt.design_change(*COINS, method="blocks", **w),
     "direct": lambda **w: pt.design_change(*COINS, method="direct", assume_change=True, **w),
     "whether and where": lambda **w: pt.design_change(*COINS, method="direct", **w),
@@ -250,6 +252,8 @@ def parts_of(one: Any, document: dict[str, Any], notion: Any) -> list[tuple[floa
         return [spent(notion, document["noise"], excess_reach(document))]
     if isinstance(one, pt.results.GroupsDesign):
         return [spent(notion, document["noise"], reach(document, document["score"])), *count_costs(document, notion)]
+    if isinstance(one, pt.results.TableDesign):
+        return [spent(notion, document["noise"], rows(document))] * sides(document)
     if isinstance(one, pt.results.EstimateDesign):
         return estimate_costs(document, notion)
     if isinstance(one, pt.results.TableDesign):  # rows taken out of counts, and put into others
@@ -313,14 +317,16 @@ def log(height: int) -> float:
     return math.log(height / ONE) if height else -math.inf
 
 
+def sides(document: dict[str, Any]) -> int:
+    """How often the counts of cells move: rows taken out of some, and put into others."""
+    return 2 if document["neighbours"] == "replace" else 1
+
+
 def estimate_costs(document: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
-    if (
-        document.get("location") is not None
-    ):  # rows taken out of counts, and put into others; and what is left for later
-        sides = 2 if document["neighbours"] == "replace" else 1
+    if document.get("location") is not None:
         counts = spent(notion, document["location"]["noise"], rows(document))
         second = tuple(float(part) for part in notion_from_json(document["second"]).exact)
-        return [*[counts] * sides, (second[-1] ** 2,) if notion.name == "gdp" else second[-len(counts) :]]
+        return [*[counts] * sides(document), (second[-1] ** 2,) if notion.name == "gdp" else second[-len(counts) :]]
     if document["neighbours"] == "replace":
         return [spent(notion, document["noise"], reach(document, document["score"])), *count_costs(document, notion)]
     low, high = width(document["score"])
@@ -386,7 +392,8 @@ def objects(part: Any) -> Iterator[dict[str, Any]]:
         yield from objects(inner)
 
 
-ONE_OF_EACH = ["test", "fit", "estimate", "groups", "blocks", "direct", "paper", "given", "unknown", "changes"]
+ONE_OF_EACH = ["test", "fit", "estimate", "groups", "blocks", "direct", "paper", "given", "unknown", "changes", "table"]
+ONE_OF_EACH += ["monitor", "monitor of fit", "monitor of a given test", "sequential"]
 
 
 @pytest.mark.parametrize("name", [f"{name}, pure(1)" for name in ONE_OF_EACH] + ["two steps", "optimum"])

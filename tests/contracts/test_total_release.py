@@ -108,7 +108,7 @@ def of_estimate(design: Any, points: int) -> int:
     if design.location is not None:
         chosen = (0, 0), (7, design.location.bins // 2), (3, design.location.bins - 1)
         return sum(of_estimate(design.second_step(*place), points) for place in chosen)
-    scale, shift = design._shifted
+    scale, shift = design._scale_and_shift
     low, high = (design.n * (scale * end - shift) for end in (design.score.low, design.score.high))
     numbers = walked(low, high, scale * design.score.width, design.noise, points)
     counts: list[Any] = [None]
