@@ -49,8 +49,6 @@ MADE: dict[str, Callable[..., Any]] = {
     "estimate": lambda **w: pt.design_estimate("bernoulli(?)", n=40, **w),
     "estimate of those present": lambda **w: pt.design_estimate("bernoulli(?)", n=40, missing="count", **w),
     "add-remove estimate": lambda **w: pt.design_estimate("bernoulli(?)", n=40, neighbours="add-remove", **w),
-    "table": lambda **w: pt.design_table(n=40, edges=[0, 1], **w),
-    "add-remove table": lambda **w: pt.design_table(n=40, labels=["a"], neighbours="add-remove", **w),
     "groups": lambda **w: pt.design_groups(n=(40, 30), **w),
     "groups of those present": lambda **w: pt.design_groups(n=(40, 30), missing="count", **w),
     "table": lambda **w: pt.design_table(labels=["a", "b"], n=40, **w),
@@ -256,9 +254,6 @@ def parts_of(one: Any, document: dict[str, Any], notion: Any) -> list[tuple[floa
         return [spent(notion, document["noise"], rows(document))] * sides(document)
     if isinstance(one, pt.results.EstimateDesign):
         return estimate_costs(document, notion)
-    if isinstance(one, pt.results.TableDesign):  # rows taken out of counts, and put into others
-        sides = 2 if document["neighbours"] == "replace" else 1
-        return [spent(notion, document["noise"], rows(document))] * sides
     if isinstance(one, pt.results.HistogramTest):
         return [histogram_cost(document, notion)]
     if isinstance(one, MonitorPlan | SequentialPlan):
