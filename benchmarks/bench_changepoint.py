@@ -22,9 +22,10 @@ from scipy import stats
 from benchmarks.evaluate import RIVALS, evaluate_change
 from benchmarks.evaluate_online import evaluate_monitor
 from privatest import design, sample_size
-from privatest.changepoint import Monitor, design_change
+from privatest.changepoint import design_change
 from privatest.hypotheses import make_pair
 from privatest.numbers import rational
+from privatest.streams import Monitor
 from privatest.streams.monitor import MonitorTargets, pair_plan
 
 COINS = ("bernoulli(0.2)", "bernoulli(0.8)")

@@ -40,6 +40,8 @@ DESIGNS: dict[str, Callable[[], Any]] = {
     "estimate": lambda: pt.design_estimate("bernoulli(?)", epsilon=2, n=40),
     "two steps": lambda: pt.design_estimate("normal(mean=?, sd=1)", between=(-1000, 1000), epsilon=20, n=40),
     "groups": lambda: pt.design_groups(n=(40, 40), epsilon=2),
+    "table": lambda: pt.design_table(n=40, labels=[0, 1], epsilon=2),
+    "test by a table": lambda: made("table").power(*COINS),
 }
 
 
@@ -50,6 +52,9 @@ def run(design: Any) -> Any:
 
 RESULTS: dict[str, Callable[[], Any]] = {
     **{f"release, {kind}": lambda kind=kind: run(made(kind)) for kind in DESIGNS},
+    "share": lambda: made("release, table").share(label=1),
+    "family": lambda: made("release, table").estimate("bernoulli(?)", between=(0.01, 0.99)),
+    "fit of a table": lambda: made("release, table").fit("bernoulli(0.2)"),
     "release that was read": lambda: pt.results.Release.from_dict(made("test").run(DATA).to_dict()),
     "release with odd records": lambda: made("test").run(DATA, odd_epsilon=0.1),
     "look": lambda: pt.check(DATA, *COINS),

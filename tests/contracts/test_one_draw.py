@@ -84,6 +84,9 @@ RUNS: dict[str, Run] = {
         "bernoulli(?)", epsilon=1, n=40, neighbours="add-remove"
     ).run(BITS, **paid),
     "estimate, two steps": lambda **paid: wide().run(MEANS, **paid),
+    "table": lambda **paid: pt.tabulate(BITS, edges=[0, 1], epsilon=1, **paid),
+    "table, gdp": lambda **paid: pt.tabulate(BITS, labels=[1], privacy="gdp(1)", **paid),
+    "test by a table": lambda **paid: pt.design_table(n=40, labels=[0, 1], epsilon=1).power(*COINS).run(BITS, **paid),
     "groups": lambda **paid: pt.compare_groups(BITS, BITS[::-1], epsilon=1, **paid),
     "groups, named": lambda **paid: pt.compare_groups(
         pd.DataFrame({"x": BITS * 2, "arm": ["old"] * 40 + ["new"] * 40}), column="x", group="arm", epsilon=1, **paid
@@ -137,6 +140,8 @@ DESIGNS: tuple[type[Any], ...] = (
     pt.results.EstimateDesign,
     pt.results.GroupsDesign,
     pt.results.ChangePlan,
+    pt.results.TableDesign,
+    pt.results.TableTest,
 )
 
 

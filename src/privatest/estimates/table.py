@@ -232,7 +232,6 @@ class Table(Outcome):
         n: the number of records, if it is public; else None.
         complete: whether the type of the column says that no record is missing.
         rows: the largest number of rows of one person that are hidden.
-        column: what the cells are cells of, for titles.
     """
 
     KIND: ClassVar[str] = "Noisy table"
@@ -243,7 +242,6 @@ class Table(Outcome):
     n: int | None = None
     complete: bool = False
     rows: int = 1
-    column: str = ""
 
     @property
     def counts(self) -> Floats:
@@ -615,11 +613,6 @@ class Table(Outcome):
         lines = ["cell,count"]
         lines += [f'"{name}",{count:g}' for name, count in zip(self.names, self.counts, strict=True)]
         return "\n".join([*lines, f'"missing",{self.missing:g}', ""])
-
-    @property
-    def title(self) -> str:
-        """What the table counts."""
-        return f"{self.KIND} of {self.column}" if self.column else self.KIND
 
     @property
     def sentence(self) -> str:

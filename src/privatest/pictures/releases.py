@@ -405,7 +405,7 @@ def table(release: Table, ax: Axes | None = None) -> Axes:
         shown = places[:: -(-len(names) // MOST_NAMES)]
         axes.set_xticks(shown, [names[place] for place in shown], rotation=40, ha="right")
         title = f"{release.cells.count} cells, {number(release.present)} records present, {_price(release)}"
-        return finished(axes, release.column or "cell", "records", title)
+        return finished(axes, "cell", "records", title)
 
 
 def difference(release: GroupsRelease, ax: Axes | None = None) -> Axes:
