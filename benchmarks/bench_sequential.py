@@ -235,7 +235,7 @@ def cusum() -> None:
     true = seen > before
     watch = pt.Monitor(
         "bernoulli(0.2)", "bernoulli(0.8)", epsilon=epsilon, mean_time_between_false_alarms=between
-    )._design
+    )._plan
     ours = []
     for row in coins[:200]:
         alarm = pt.Monitor.of(watch, rng=rng).update_many(row)

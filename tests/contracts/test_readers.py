@@ -415,7 +415,7 @@ FILES = {
     "engines/files.py": "records: CSV files and the first bytes of Feather files, inside `structure` and `rows`",
     "followed.py": "records: lines of `monitor` and `sequential`, bytes still, read by `line_records`",
     "cli/commands.py": "records: lines of standard input, as above",
-    "streams/state.py": "no records: a stream's own state",
+    "streams/state_file.py": "no records: a stream's own state",
     "ledger/store.py": "no records: the ledger",
     "cli/output.py": "no records: documents (--design, --problem) that were named as such; what is written",
     "cli/arguments.py": "no records: whether an output may be written over",
@@ -640,7 +640,7 @@ def _fed(made: Callable[[], Any], feed: str, first: Any) -> tuple[int, Any]:
     records = [first, *[0, 1, 1, 0, 1, 0] * 3]
     for record in records:
         getattr(one, feed)(record)
-        if getattr(one, "raised", None) is not None:
+        if getattr(one, "verdict", None) is not None:
             break
     watcher = getattr(one, "monitor", one)
     return watcher.seen, {name: value for name, value in watcher.to_dict().items() if name != "receipt"}
@@ -651,9 +651,9 @@ def _watchers() -> dict[str, tuple[Callable[[], Any], str]]:
     def seeded() -> np.random.Generator:
         return np.random.default_rng(4)
 
-    plain = pt.Monitor(*RATES, epsilon=1)._design
-    fitted = pt.Monitor(RATES[0], distance=0.5, epsilon=5)._design
-    running = pt.Sequential(*RATES, epsilon=1)._design
+    plain = pt.Monitor(*RATES, epsilon=1)._plan
+    fitted = pt.Monitor(RATES[0], distance=0.5, epsilon=5)._plan
+    running = pt.Sequential(*RATES, epsilon=1)._plan
     found: dict[str, tuple[Callable[[], Any], str]] = {
         "Monitor": (lambda: pt.Monitor.of(plain, rng=seeded()), "update_one"),
         "Monitor, fit": (lambda: pt.Monitor.of(fitted, rng=seeded()), "update_one"),

@@ -149,7 +149,7 @@ def of_change(plan: Any, points: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
 def of_blocks(watched: Any, points: int) -> int:
     """What a monitor or a sequential test makes of one block's noisy sum."""
-    plan = watched._design
+    plan = watched._plan
     kinds = [plan.first, plan.later] if hasattr(plan, "later") else [plan.blocks]
     numbers: list[Fraction] = []
     for one in kinds:
