@@ -513,7 +513,7 @@ class Table(Outcome):
             confidence: the confidence of each interval.
             **ranges: the range of another parameter, such as ``sd_between=(0.5, 8)``.
         """
-        from privatest.estimates.profile import Profile, read_family  # start-up: for models alone
+        from privatest.estimates.table_family import TableFamily, read_family  # start-up: for models alone
 
         named: dict[str, Any] = {} if between is None else {"": between}
         for name, value in ranges.items():
@@ -523,14 +523,14 @@ class Table(Outcome):
                 named[name.removesuffix("_between")] = value
         box = read_family(family, named, self._edges if isinstance(self.cells, EdgeCells) else np.zeros(0))
         error, possible = self._with_error(confidence)
-        profile = Profile(box, self, tuple(possible))
+        unknown = TableFamily(box, self, tuple(possible))
         return TableEstimate(
             family=family,
-            parameters=tuple(profile.names),
-            estimates=tuple(profile.best),
-            intervals=tuple(profile.interval(which, error) for which in range(len(profile.free))),
+            parameters=tuple(unknown.names),
+            estimates=tuple(unknown.best),
+            intervals=tuple(unknown.interval(which, error) for which in range(len(unknown.free))),
             confidence=confidence,
-            pvalue=profile.fit_pvalue(EXTREME),
+            pvalue=unknown.fit_pvalue(EXTREME),
             **self._paid,
         )
 
@@ -560,7 +560,7 @@ class Table(Outcome):
             null: the distribution P.
             alpha: the level of the decision.
         """
-        from privatest.estimates.profile import fit_pvalue  # start-up: for models alone
+        from privatest.estimates.table_family import fit_pvalue  # start-up: for models alone
 
         alpha = numbers.probability(alpha=alpha)
         law = as_distribution(null, "null")

@@ -62,8 +62,8 @@ COMPONENTS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Profile:
-    """The likelihood of a family with one or two unknown parameters, for a noisy table.
+class TableFamily:
+    """A family with one or two unknown parameters, and the noisy table that it may fit.
 
     Attributes:
         box: the family; the parameters with a range are unknown.
