@@ -291,7 +291,7 @@ def test_an_answer_about_those_present_pays_for_a_miscounted_number_of_them(draw
     )
     assert found.pvalue == pytest.approx(min(plain.pvalue + both, 1))
     for alpha in (found.pvalue - both / 2, min(found.pvalue + both / 2, 0.999)):
-        if 4e-4 < alpha:
+        if alpha > 4e-4:
             assert replace(design, alpha=alpha).release(draw).decision == (
                 "alternative" if alpha > found.pvalue else "null"
             )
