@@ -276,10 +276,10 @@ def paper(_: int) -> None:
             for name, way in ways.items():
                 plans = [design_change(*pair, epsilon=epsilon, **way, assume_change=sure) for sure in (True, False)]
                 monitor = Monitor(*pair, epsilon=epsilon, **way, mean_time_between_false_alarms=50_000)
-                errors = plans[0].to_dict()["detection"]["errors"]
+                bits = plans[0].to_dict()["detector"]
                 cells = [
                     f"{plans[0].block}" if way else f"{plans[0].block}, {monitor.block}",
-                    "" if errors is None else "{:.3f}, {:.3f}".format(*errors),
+                    f"{bits['alpha']:.3f}, {bits['beta']:.3f}" if bits["kind"] == "bits" else "",
                     *(f"{plan.accuracy}" for plan in plans),
                     "" if monitor.interval is None else f"{monitor.interval}",
                     f"{monitor.expected_delay:.0f}",

@@ -167,7 +167,7 @@ def test_a_plan_prints_and_travels_as_plain_values() -> None:
     again = ChangePlan.from_json(json.dumps(document))
     assert again == plan
     assert again.power_after(50) == plan.power_after(50)
-    assert "within" in str(plan)
+    assert "with probability 0.9" in str(plan)
     assert "false alarm  0.04" in str(plan)
     assert "_design" not in repr(plan)
     assert plan.informative is True

@@ -343,7 +343,9 @@ def loss(mechanism: str, shape: Shape, one: Any, other: Any) -> float:
     totals = [
         r.series(kind.score)[: n // kind.block * kind.block].reshape(-1, kind.block).sum(axis=1) for r in (one, other)
     ]
-    return sum(kind.noise.privacy_loss(int(gap)) for gap in totals[0] - totals[1]) / float(kind.epsilon)
+    return sum(kind.noise.privacy_loss(int(gap)) for gap in totals[0] - totals[1]) / kind.noise.privacy_loss(
+        kind.score.width
+    )
 
 
 def largest_loss(mechanism: str, shape: Shape) -> float:
