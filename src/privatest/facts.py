@@ -129,6 +129,8 @@ def short(value: object, digits: int = 6) -> str:
         return f"{value:.{digits}g}"
     if isinstance(value, tuple | list) and all(isinstance(part, float | int) for part in value):
         return f"[{', '.join(short(part, 4) for part in value)}]"
+    if isinstance(value, tuple | list) and all(isinstance(part, tuple | list) for part in value):
+        return " and ".join(short(part) for part in value)
     return str(value)
 
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -690,3 +691,23 @@ def test_a_successor_that_became_the_state_is_flushed_before_it_is_read(
     monkeypatch.setattr(os, "fsync", flushing)
     assert StateFile(path).read()["generation"] == following["generation"]
     assert calls == ["replace", "folder"]
+
+
+@pytest.mark.parametrize("kind", [pt.Monitor, pt.Sequential])
+def test_what_was_simulated_stays_so(kind: Any, tmp_path: Path) -> None:
+    """A state whose noise came from a generator of the caller's is not private, whoever goes on from it."""
+    laws, path = ("bernoulli(0.2)", "bernoulli(0.8)"), tmp_path / "state"
+    made = kind(*laws, epsilon=1, state=path, rng=np.random.default_rng(1))
+    made.update([0])
+    made.save(path)
+    del made
+    for again in (lambda: kind.load(path), lambda: kind(*laws, epsilon=1, state=path)):
+        found = again()
+        assert found.simulated
+        assert not found.private
+        found.save(path)
+        del found
+    made = kind(*laws, epsilon=1, state=tmp_path / "other")
+    made.save(tmp_path / "other")
+    del made
+    assert kind.load(tmp_path / "other").private

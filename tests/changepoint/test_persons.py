@@ -396,6 +396,18 @@ class TestStates:
         roll.write_bytes(kept + b"of a block that was never shown")
         assert Monitor.load(quick / "state").seen > 0
 
+    @pytest.mark.parametrize("how", ["missing", "cut"])
+    def test_a_roll_that_was_cut_short_meanwhile_is_not_extended(self, quick: Path, how: str) -> None:
+        made = self.fresh(quick / "state")
+        made.update([0] * made.block, unit=list(range(made.block)))
+        roll, kept = quick / "state.units", (quick / "state.units").read_bytes()
+        if how == "missing":
+            roll.unlink()
+        else:
+            roll.write_bytes(kept[:-1])
+        with pytest.raises(InvalidDocument, match=r"'state\.units' is missing, cut short or edited"):
+            made.update([0] * made.block, unit=[f"other {number}" for number in range(made.block)])
+
     def test_a_ledger_and_a_sequential_test_keep_persons_too(self, quick: Path) -> None:
         with pt.Ledger(quick / "book.db") as ledger:
             ledger.grant("visits", epsilon=2, unit="visitor")

@@ -43,6 +43,17 @@ def test_a_file_that_is_missing_is_said_to_be(run: Run) -> None:
             "Raise it with ledger.grant(), see sample_size(...).",
             "Raise it with privatest ledger grant, see privatest plan.",
         ),
+        ("Look at it (pt.check): success='Yes'.", "Look at it (privatest check): --success 'Yes'."),
+        ("privatest.check counts them.", "privatest check counts them."),
+        (
+            "Use pt.tabulate(data, between=(low, high), epsilon=1).quantile(0.5).",
+            "Use Python's pt.tabulate(data, between=(low, high), epsilon=1).quantile(0.5).",
+        ),
+        (
+            "Use pt.compare_groups(data, group=..., column=...), or pt.detect_change.",
+            "Use privatest groups DATA --group --column, or privatest detect.",
+        ),
+        ("It is meant: pt.data.read_as(data, text_order=True).", "It is meant: --text-order."),
     ],
 )
 def test_remedies_speak_command_line(text: str, told: str) -> None:

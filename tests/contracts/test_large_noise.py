@@ -29,7 +29,7 @@ from privatest.privacy import (
 )
 from privatest.privacy.bulk_draws import draw_blocks, draw_many, noise_adder
 from privatest.privacy.chain import Chain, Stair
-from privatest.privacy.randomness import geometric, two_sided_geometric
+from privatest.privacy.randomness import UniformDigits, geometric, two_sided_geometric
 
 SCALE = 1 << 50
 WIDTH = 1 << 40
@@ -137,6 +137,33 @@ def test_every_digit_of_a_large_draw_is_drawn(name: str, way: str) -> None:
     assert {one % 2 for one in doubled} == {parity}
     assert not unfair([(one - parity) // 2 for one in doubled], 44)
     assert not misplaced(doubled, scale, law)
+
+
+LAZY: dict[str, Noise] = {
+    "gaussian": Gaussian(Fraction(1), 8),
+    "gaussian, wide": Gaussian(SMALL, WIDTH),
+    "truncated": TruncatedTulap(Fraction(1, 10), Fraction(1, 2), 5),
+}
+
+
+@pytest.mark.parametrize("name", LAZY)
+@pytest.mark.parametrize("way", ["one by one", "many"])
+def test_no_draw_is_decided_before_its_digits_are_known(name: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds on what a number is compared with enclose all that more digits of it can say."""
+    compared, own = 0, UniformDigits.is_below
+
+    def is_below(digits: UniformDigits, bounds: Callable[[int], tuple[int, int]]) -> bool:
+        nonlocal compared
+        compared += 1
+        (low, high), bits = bounds(digits.bits), digits.bits
+        for more in (5, 40, 100):
+            least, most = bounds(bits + more)
+            assert low << more <= least <= most <= high << more
+        return own(digits, bounds)
+
+    monkeypatch.setattr(UniformDigits, "is_below", is_below)
+    WAYS[way](LAZY[name], seeded_source(np.random.default_rng(5)))
+    assert compared > 0
 
 
 @pytest.mark.parametrize("draw", [geometric, two_sided_geometric])

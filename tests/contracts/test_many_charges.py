@@ -61,6 +61,7 @@ def delta_of(prices: list[str], epsilon: float) -> float:
         ["pure(0.4)"],
         ["tv(0.003)"],
         ["approx(0.3,0.002)"],
+        ["approx(0.05,0.003)"],
         ["gdp(0.25)"],
         ["tv(0.002)", "pure(0.4)"],
         ["gdp(0.2)", "zcdp(0.02)"],
@@ -78,8 +79,10 @@ def test_no_more_charges_than_their_answers_lose_together(prices: list[str], tmp
                 break
             charged.append(price)
             assert delta_of(charged, EPSILON) <= DELTA
-        said = ledger.spent("claims")
+        said, added = ledger.spent("claims"), ledger.added_up("claims")
     assert delta_of(charged, float(said.epsilon)) <= DELTA  # type: ignore[union-attr]
     if not prices[0].startswith("gdp") and not prices[0].startswith("zcdp"):
+        sums = [math.fsum(part) for part in zip(*map(read, charged), strict=True)]
+        assert [float(part) for part in added.exact] == pytest.approx(sums)
         epsilons, deltas = (math.fsum(part) for part in zip(*map(read, [*charged, price]), strict=True))
         assert epsilons > EPSILON or deltas > DELTA  # nothing that plain sums allow is refused

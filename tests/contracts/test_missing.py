@@ -164,6 +164,17 @@ def test_the_answer_is_about_the_records_that_are_present(
     assert f"among the records that are {among} (about {found.present:,.0f} of 4,000)" in found.sentence
 
 
+def test_groups_of_labels_that_nobody_named_have_no_rates() -> None:
+    arms = [np.array(["Yes", "No"] * half, dtype=object) for half in (200, 250)]
+    found = pt.compare_groups(*arms, epsilon=1, rng=np.random.default_rng(3))
+    told = {fact.name: fact for fact in found.facts()}
+    for name in ("decision", "difference", "rates"):
+        assert told[name].meaning == f"no {name}: there may be no record to answer for"
+    assert "success='Yes' or 'categorical(Yes=?)'" in found.sentence
+    (low, high), other = found.present_intervals
+    assert f"[{low:.4g}, {high:.4g}] and [{other[0]:.4g}, {other[1]:.4g}]" in str(found)
+
+
 @pytest.mark.parametrize("absent", [0.05, 0.37, 0.8])
 def test_groups_are_compared_by_the_records_that_are_present(absent: float) -> None:
     rng = np.random.default_rng(4)
@@ -222,8 +233,8 @@ def test_no_number_is_told_where_no_record_may_be_of_the_family(tmp_path: Path) 
     assert found.interval == (0, 1)
     assert found.sentence == (
         "ALL of the records may be missing, or not 0 or 1: look at the column (pt.check). Labels: name the one that "
-        "counts, success='Yes'. Numbers: name a cut, 'share_above(5, ?)'. Nothing is known of the records that are 0 "
-        "or 1: report no number."
+        "counts, success='Yes' or 'categorical(Yes=?)'. Numbers: name a cut, 'share_above(5, ?)'. "
+        "Nothing is known of the records that are 0 or 1: report no number."
     )
     assert str(found).splitlines()[1].split()[:2] == ["few", "present"]
     assert pt.estimate(tmp_path / "a.csv", "bernoulli(?)", success="Yes", **words).width < 0.2

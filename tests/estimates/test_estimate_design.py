@@ -257,7 +257,7 @@ def test_a_second_step_that_is_less_sure_than_both_is_refused(level: float | Non
     [("normal(mean=?)", "sd"), ("gamma(?)", "scale"), ("normal(sd=?)", "mean"), ("student_t(df=5, loc=?)", "scale")],
 )
 def test_a_parameter_that_nobody_gave_is_refused(family: str, missing: str) -> None:
-    with pytest.raises(InvalidInput, match=rf"not told its {missing}.*{missing}=2.*{missing} in \[1, 4\]"):
+    with pytest.raises(InvalidInput, match=rf"needs its {missing}: .*{missing}=2.*{missing} in \[1, 4\]"):
         pt.design_estimate(family, between=(1, 3), epsilon=1, n=50)
 
 

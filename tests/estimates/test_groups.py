@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -267,3 +269,29 @@ def test_totals_noised_elsewhere_are_as_private_as_they_were() -> None:
     for odd in (np.array(0.5), np.array("x"), None, "ab", {1}):
         with pytest.raises(InvalidInput, match=r"n=.* two numbers"):
             pt.design_groups(n=odd, epsilon=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("draw", [(160, 240, "400", "390"), (0, 500, "430.5", "500"), (150, 150, "300", "300")])
+@pytest.mark.parametrize("alternative", ["two-sided", "greater"])
+def test_an_answer_about_those_present_pays_for_a_miscounted_number_of_them(draw: Any, alternative: str) -> None:
+    """It is the answer for as many records as were summed, with the errors that a wrong number of them leaves."""
+    design = pt.design_groups(n=(450, 500), epsilon=1, missing="count", alternative=alternative)
+    draw = [one * design.fine if isinstance(one, int) else one for one in draw]
+    assert design.count_noise is not None
+    summed = []
+    for noisy in draw[2:]:  # more are summed than present with probability 1e-4 for each group, so 2e-4 for both
+        away = next(k for k in range(1000) if float(design.count_noise.sf(design.count_noise.offset + k)) <= 1e-4)
+        summed.append(math.floor(Fraction(noisy) - away))
+    both, words = 2e-4, {"count_noise": None, "missing": "none"}
+    plain = replace(design, n=tuple(summed), confidence=design.confidence + both, **words).release(draw[:2])
+    found = design.release(draw)
+    assert found.interval == pytest.approx(plain.interval, abs=1e-9)
+    assert design.interval(draw, 0.9) == pytest.approx(
+        replace(design, n=tuple(summed), **words).interval(draw[:2], 0.9 + both)
+    )
+    assert found.pvalue == pytest.approx(min(plain.pvalue + both, 1))
+    for alpha in (found.pvalue - both / 2, min(found.pvalue + both / 2, 0.999)):
+        if alpha > 4e-4:
+            assert replace(design, alpha=alpha).release(draw).decision == (
+                "alternative" if alpha > found.pvalue else "null"
+            )

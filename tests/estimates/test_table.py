@@ -62,15 +62,18 @@ def test_a_tail_of_a_table_by_adding_up_all_counts(known: bool) -> None:
     noise, law, n = noise_of(pt.pure(2)), np.array([0.2, 0.5, 0.3]), 4
     weights, doubled = np.array([3, -1, 0, 0]), 10
     statistic = Statistic(weights, noise, n if known else None, doubled)
-    one, below = masses_of(noise, 22), 0.0
+    one, below, just = masses_of(noise, 22), 0.0, 0.0
     for counts in itertools.product(range(n + 1), repeat=3):
         if sum(counts) == n:
             chance = stats.multinomial.pmf(counts, n, law)
             total = 3 * counts[0] - counts[1]
             for a, p in one.items():
                 below += chance * p * sum(q for b, q in one.items() if total + 3 * a - b <= Fraction(doubled, 2))
-    assert statistic.tail(law, [n], 0) == pytest.approx(below, abs=1e-7)
-    assert statistic.rough_tail(law, [n], 0) == pytest.approx(below, abs=0.03)
+                just += chance * p * one.get(total + 3 * a - Fraction(doubled, 2), 0.0)
+    assert just > 0.01
+    for side, tail in ((0, below), (1, 1 - below + just)):  # both with the sum itself
+        assert statistic.tail(law, [n], side) == pytest.approx(tail, abs=1e-7)
+        assert statistic.rough_tail(law, [n], side) == pytest.approx(tail, abs=0.04)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -180,6 +183,16 @@ def test_the_interval_of_a_share_covers_by_enumeration(known: bool, level: float
                 missed[doubled] = not low <= level <= high
             wrong += chance * p * q * missed[doubled]
     assert wrong <= 1 - confidence + 2e-3
+
+
+@pytest.mark.parametrize("value", [-7.0, 0.0, 1.5, 2.0, 9.0])
+def test_a_quantile_of_records_that_are_all_alike_lies_in_their_cell(value: float) -> None:
+    edges = [0.0, 1.0, 2.0, 3.0]
+    found = table_of(np.full(1_000, value), edges=edges, epsilon=20)
+    ends = [-math.inf, *edges, math.inf]
+    cell = next((low, high) for low, high in itertools.pairwise(ends) if low <= value < high)
+    for share in (0.1, 0.5, 0.9):
+        assert found.quantile(share).interval == cell
 
 
 @pytest.mark.parametrize("shape", ["normal", "ties", "gap"])

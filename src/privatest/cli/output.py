@@ -91,13 +91,21 @@ def complain(problem: object) -> None:
             print(f"privatest: {text}".encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
 
 
-def spoken(text: str) -> str:
-    """Return a message of the package with its arguments written as options; quotations are unchanged.
+def spoken(text: str, *, subject: bool = True) -> str:
+    """Return a message of the package with its arguments and functions written as options and commands.
+
+    Quotations are unchanged. A function that no command calls is said to be Python's.
+
+    Args:
+        text: the message.
+        subject: whether a name before a colon, at the start, is that of an argument.
 
     >>> spoken("Say which one holds the records: column=..."), spoken("null: 'nan' is not a number.")
     ('Say which one holds the records: --column', "--null: 'nan' is not a number.")
     >>> spoken("between=(1, 0) must have its lower end first. Leave max_rows_per_unit out, or use sample_size(...).")
     '--between 1 0 must have its lower end first. Leave --max-rows-per-unit out, or use privatest plan.'
+    >>> spoken("Look at the column (pt.check), or use pt.tabulate(data, between=(0, 1)).quantile(0.5).")
+    "Look at the column (privatest check), or use Python's pt.tabulate(data, between=(0, 1)).quantile(0.5)."
     """
     if " in the problem file " in text:  # there they are keys, not options
         return text
@@ -107,22 +115,44 @@ def spoken(text: str) -> str:
         rf"(?<![\w.])({known})=(\([^()]*\)|\[[^][]*\]|[-+]?[\w.]*\w|\.\.\.)?"  # name=value, name=... and name=
         rf"|(?<![\w.-])({long})(?!\w)"  # a name that is no English word
         rf"|(?<![\w.-])({known})(?= is missing)"
-        rf"|^({known})(?=: )"  # what a sentence is about
+        rf"|^({known if subject else '(?!)'})(?=: )"  # what a sentence is about
     )
     message, named = "", False
     for place, part in enumerate(_KEPT.split(text)):
         if place % 2:
-            message += f" {part}" if named else _CALLS.get(part, part)
+            message += f" {part}" if named else _CALLS.get(part) or _as_command(part)
         else:
             message += asked.sub(_as_option, part)
         named = part.endswith("=")  # name='a quotation'
     return message
 
 
-_KEPT = re.compile(r"(^[a-z_]+: \w+=\S+|(?<!\w)'[^']*'(?!\w)|\b[\w.]+\([^()]*\))")
-"""Parts of a message that stay: a parameter of a law ("normal: sd=-1"), quotations, and calls of functions."""
-_CALLS = {"sample_size(...)": "privatest plan", "ledger.grant()": "privatest ledger grant"}
+_INSIDE = r"\((?:[^()]|\([^()]*\))*\)"
+_KEPT = re.compile(
+    rf"(^[a-z_]+: \w+=\S+|(?<!\w)'[^']*'(?!\w)|\b[\w.]+{_INSIDE}|\bpt\.[a-z_.]*[a-z_]|\bprivatest\.check\b)"
+)
+"""Parts of a message that stay, or become a command: a parameter of a law ("normal: sd=-1"), quotations, functions."""
+_CALLS = {
+    "sample_size(...)": "privatest plan",
+    "ledger.grant()": "privatest ledger grant",
+    "pt.data.read_as": "--decimal, --missing",
+    "pt.data.read_as(data, text_order=True)": "--text-order",
+    "pt.data.read_as(data, fold_case=True)": "--fold-case",
+}
+_COMMANDS = {question.call: name for name, question in options.QUESTIONS.items() if not name.startswith("/")}
 _SWITCHES = {option.name for option in options.OPTIONS if option.kind is options.SWITCH}
+
+
+def _as_command(part: str) -> str:
+    """Return a function of the package as the command that calls it, with the options in place of ``name=...``."""
+    called = re.fullmatch(rf"(?:pt|privatest)\.([\w.]+)({_INSIDE})?", part)
+    if called is None:
+        return part
+    if called[1] not in _COMMANDS:
+        return f"Python's {part}"
+    asked = re.findall(r"(\w+)=\.\.\.", called[2] or "")
+    words = ["privatest", _COMMANDS[called[1]], *(["DATA"] if called[2] else []), *map(options.flag, asked)]
+    return " ".join(words)
 
 
 def _as_option(found: re.Match[str]) -> str:
@@ -155,7 +185,7 @@ def facts(title: str, lines: Iterable[tuple[str, str, str]]) -> None:
     table.add_column(overflow="fold")
     table.add_column(overflow="fold", style="dim")
     below = []
-    for name, value, meaning in lines:
+    for name, value, meaning in ((name, value, spoken(meaning, subject=False)) for name, value, meaning in lines):
         if len(value) > LONGEST_VALUE or (len(value) >= UNBROKEN and " " not in value):
             below.append((name, value, meaning))
         else:

@@ -58,7 +58,7 @@ def check_order(order: str, forms: set[str]) -> None:
         raise InvalidData(
             f"Column {order!r} orders by text, and not all of it is of one ISO form (2026-01-31, 2026-01-31T10:00): "
             "as texts, 31/01/2026 comes after 01/02/2026, and 10 before 9. Make it a column of dates, times or "
-            "numbers, or say that the order of texts is meant: pt.data.read_as(data, text_order=True), --text-order."
+            "numbers, or say that the order of texts is meant: pt.data.read_as(data, text_order=True)."
         )
 
 

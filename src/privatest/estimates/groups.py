@@ -151,13 +151,20 @@ class GroupsRelease(Outcome, WithInterval):
     def facts(self) -> list[Fact]:
         """The answer, and the facts that every outcome ends with."""
         present, few = self._answered.facts(self.missing, self.present, self.present_intervals, self.confidence)
+        decides = f"null: the rates are the same; {self.alternative} alternative"
+        subtracts = f"rate of {self.names[1]} minus rate of {self.names[0]}, with noise"
+        rates = f"of {self.names[0]} and {self.names[1]}, with noise"
+        if self._answered.none:
+            decides, subtracts, rates = (
+                f"no {word}: there may be no record to answer for" for word in ("decision", "difference", "rates")
+            )
         return [
             *few,
-            Fact("decision", self.decision, f"null: the rates are the same; {self.alternative} alternative"),
+            Fact("decision", self.decision, decides),
             Fact("pvalue", Probability(self.pvalue), "exact, whatever the common rate is"),
-            Fact("difference", self.difference, f"rate of {self.names[1]} minus rate of {self.names[0]}, with noise"),
+            Fact("difference", self.difference, subtracts),
             Fact("interval", self.interval, f"holds the true one with probability {self.confidence:g} at least"),
-            Fact("rates", self.rates, f"of {self.names[0]} and {self.names[1]}, with noise"),
+            Fact("rates", self.rates, rates),
             Fact("counted", self.counted, "a rate is their share"),
             Fact("alpha", self.alpha, "type I error of the decision, at most"),
             Fact("n", self.n, "records of each, public"),

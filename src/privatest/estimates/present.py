@@ -173,7 +173,10 @@ class AnsweredRecords:
             return f"TOO FEW RECORDS for this budget: the noise hides whether any of them is {self.records}."
         most, way = "ALL" if self.none else "MORE THAN HALF", ""
         if self.records == "0 or 1":
-            way = " Labels: name the one that counts, success='Yes'. Numbers: name a cut, 'share_above(5, ?)'."
+            way = (
+                " Labels: name the one that counts, success='Yes' or 'categorical(Yes=?)'. "
+                "Numbers: name a cut, 'share_above(5, ?)'."
+            )
         elif self.records != "present":
             way = " Numbers stored as text are no numbers: convert them, or say how they are written (pt.data.read_as)."
         kind = "missing" if self.records == "present" else f"missing, or not {self.records}"

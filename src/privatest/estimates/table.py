@@ -421,11 +421,11 @@ class Table(Outcome):
             return statistic.tail(law, possible, side) <= error / 2
 
         # Too few records below an edge: the quantile is not below it. Too many: it is not at or above it.
-        first = numbers.first_true(lambda edge: edge == len(edges) or not rejected(edge, 0), 0)
+        first = numbers.first_true(lambda edge: edge >= len(edges) or not rejected(edge, 0), 0)
         last = (
             len(edges)
             - 1
-            - numbers.first_true(lambda passed: passed == len(edges) or not rejected(len(edges) - 1 - passed, 1), 0)
+            - numbers.first_true(lambda passed: passed >= len(edges) or not rejected(len(edges) - 1 - passed, 1), 0)
         )
         low = self.cells.low if first == 0 else float(edges[first - 1])  # type: ignore[attr-defined]
         high = self.cells.high if last == len(edges) - 1 else float(edges[last + 1])  # type: ignore[attr-defined]

@@ -353,7 +353,7 @@ class _Parser:
         if silent:
             one = silent[0]
             raise InvalidDistribution(
-                f"{self._name}: {family.name} is not told its {' and '.join(silent)}, and the answer depends on it. "
+                f"{self._name}: {family.name}(...) needs its {' and '.join(silent)}: the answer depends on it. "
                 f"Give it ({one}=2, say) where it is known, or a range that holds it for sure ({one} in [1, 4]), in "
                 f"{family.name}({', '.join(names)})."
             )

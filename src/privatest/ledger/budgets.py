@@ -312,7 +312,10 @@ class ComposedAccount(Account):
         needy = sum(times for price, times in prices.items() if not isinstance(price, Pure | Approx | Tv))
         epsilon = lost = Fraction(0)
         for price, times in prices.items():
-            found = converted(price, Approx(1, delta / max(needy, 1))) if not isinstance(price, Approx) else price
+            if isinstance(price, Tv):
+                found: Notion | None = Approx(0, price.eta)  # exactly; a conversion has the budget's delta
+            else:
+                found = price if isinstance(price, Approx) else converted(price, Approx(1, delta / max(needy, 1)))
             if found is None:
                 return None
             epsilon, lost = epsilon + times * found.exact[0], lost + times * found.exact[1]
