@@ -196,7 +196,7 @@ def test_a_quantile_of_records_that_are_all_alike_lies_in_their_cell(value: floa
 
 
 @pytest.mark.parametrize("shape", ["normal", "ties", "gap"])
-@pytest.mark.parametrize("runs", [10, pytest.param(400, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("runs", [10, pytest.param(150, marks=pytest.mark.exhaustive)])
 def test_the_interval_of_a_median_covers(shape: str, runs: int) -> None:
     rng, held = np.random.default_rng(5), 0
     for seed in range(runs):
@@ -212,12 +212,12 @@ def test_the_interval_of_a_median_covers(shape: str, runs: int) -> None:
 
 @pytest.mark.exhaustive
 def test_the_intervals_of_two_parameters_cover() -> None:
-    rng, held, runs = np.random.default_rng(6), np.zeros(2), 100
+    rng, held, runs = np.random.default_rng(6), np.zeros(2), 40
     for seed in range(runs):
         table = table_of(rng.normal(3, 2, 300), seed, between=(-30, 30), cells=60)
         found = table.estimate("normal(mean=?, sd=?)", sd_between=(0.5, 8))
         held += [low <= truth <= high for (low, high), truth in zip(found.intervals, (3, 2), strict=True)]
-    assert min(held) >= 87  # of 100, each with probability 0.95: fewer has a probability below 0.001
+    assert min(held) >= 33  # of 40, each with probability 0.95; the seeds are fixed
 
 
 def test_sets_and_power() -> None:
