@@ -172,3 +172,12 @@ def test_a_monitor_that_is_over_holds_no_process_and_one_that_died_says_so(fresh
     assert "ended" in lost["problem"]
     assert fresh.post(f"/api/monitors/{names[2]}/records", lines=["1"]).status_code == 422
     assert [each["stopped"] for each in fresh.client.get("/api/monitors").json()["monitors"]] == [True, False, True]
+
+
+@pytest.mark.parametrize("route", ["/api/monitors", "/api/sequentials"])
+def test_a_table_is_refused_as_a_file_of_lines_before_the_charge(fresh: Any, route: str) -> None:
+    asked = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1, "path": "tosses.csv"}
+    answer = fresh.post(route, **asked, dataset="claims", request="lines")
+    assert answer.status_code == 422, answer.text
+    assert "'tosses.csv' is a CSV file by its name" in answer.json()["error"]
+    assert fresh.ledger.spent("claims") == 0

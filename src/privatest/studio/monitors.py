@@ -106,6 +106,8 @@ _here: list[_Followed] = []
 def _start(name: str, route: str, asked: Json, path: str | None, ledger: str) -> Json:
     """Start the monitor of this worker, charged to the ledger, and return its state."""
     try:
+        if path is not None:
+            followed.LineFile(path).close()  # a file that cannot be followed is refused before the charge
         settings = arguments(route, asked, options.RULE, options.PAYER)
         monitor = attrgetter(options.QUESTIONS[route].call)(pt)(**settings, ledger=ledger_of(ledger), source=path)
     except errors.PrivatestError as error:
