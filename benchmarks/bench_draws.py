@@ -17,7 +17,7 @@ import numpy as np
 
 from privatest.privacy import Gaussian, Noise, TruncatedTulap, Tulap, Uniform, as_notion, system_source
 from privatest.privacy.bulk_draws import draw_many, noise_adder
-from privatest.privacy.chain import decision_noise
+from privatest.privacy.decision_chain import decision_noise
 from tests.statistical.goodness_of_fit import BAR, draw_counts, goodness_of_fit, law_counts, scaled
 
 NOISES: list[tuple[str, Noise]] = [

@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "src"))
 
 import privatest as pt  # noqa: E402  the one of this folder
-from privatest.parameters import _parts, explained  # noqa: E402
+from privatest.parameter_help import _parts, explained  # noqa: E402
 
 project = "privatest"
 author = "The privatest authors"

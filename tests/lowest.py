@@ -32,7 +32,7 @@ EXTRAS = [
 ]
 TESTS = [
     *("tests/engines", "tests/cli", "tests/studio/test_page.py", "tests/studio/test_runs.py"),
-    *("tests/studio/test_server.py", "tests/studio/test_answering.py", "tests/ledger/test_ledger.py"),
+    *("tests/studio/test_server.py", "tests/studio/test_planning_requests.py", "tests/ledger/test_ledger.py"),
     *("tests/hypotheses", "tests/scores", "tests/pictures", "tests/report", "tests/test_readme.py"),
     "tests/test_import.py",
 ]

@@ -64,12 +64,12 @@ WATCHED = [
     "scores",
     "ledger",
     "charge.py",
-    "documents.py",
+    "json_documents.py",
     "numbers.py",
     "decision/run.py",
     "decision/private_test.py",
     "engines/units.py",
-    "engines/keys.py",
+    "engines/key_columns.py",
     "engines/arrays.py",
     "changepoint/exponential_mechanism.py",
     "changepoint/block_tests.py",
@@ -94,7 +94,7 @@ BESIDES = [
 # Tests of a file that stand in other folders.
 ELSEWHERE = {
     "charge.py": ["tests/ledger", "tests/changepoint/test_monitor_state.py", "tests/decision"],
-    "documents.py": ["tests/scores", "tests/decision", "tests/bounds", "tests/fit/test_fit_test.py"],
+    "json_documents.py": ["tests/scores", "tests/decision", "tests/bounds", "tests/fit/test_fit_test.py"],
     "numbers.py": [
         "tests/scores",
         "tests/privacy",

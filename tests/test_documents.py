@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privatest.documents import (
+from privatest.errors import InvalidDocument
+from privatest.json_documents import (
     runs_from_json,
     runs_to_json,
 )
-from privatest.errors import InvalidDocument
 
 
 @given(st.lists(st.integers(-3, 3) | st.integers(-(2**62), 2**62), min_size=1, max_size=50))

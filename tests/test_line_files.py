@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from privatest.errors import InvalidInput
-from privatest.followed import AT_ONCE, LineFile
+from privatest.followed_file import AT_ONCE, LineFile
 
 
 def text(*numbers: int) -> bytes:

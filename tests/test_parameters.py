@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import privatest as pt
-from privatest.parameters import _ELSEWHERE, explain, explained
+from privatest.parameter_help import _ELSEWHERE, explain, explained
 
 
 def callables() -> Iterator[tuple[str, Any]]:

@@ -15,10 +15,10 @@ import pytest
 
 import privatest as pt
 from privatest import options, privacy
-from privatest.cli import arguments as words
+from privatest.cli import problem_file as words
 from privatest.report import page
-from privatest.studio import answering
-from privatest.unanswered import UNANSWERED
+from privatest.studio import planning_requests
+from privatest.unanswered_questions import UNANSWERED
 
 COMMANDS = [name for name in options.QUESTIONS if not name.startswith("/")]
 REQUESTS = [name for name in options.QUESTIONS if name.startswith("/")]
@@ -47,22 +47,22 @@ def test_a_row_reaches_everybody_who_asks(monkeypatch: pytest.MonkeyPatch) -> No
     row = options.Option("patience", options.SHARE, options.RULE, "How long.", "plan /design")
     for where in (
         lambda: words.signature("plan").parameters,
-        lambda: answering.body("/design").model_fields,
+        lambda: planning_requests.body("/design").model_fields,
     ):
         assert "patience" not in where()
     monkeypatch.setattr(options, "OPTIONS", (*options.OPTIONS, row))
     assert "patience" in words.signature("plan").parameters
-    assert answering.body("/design").model_fields["patience"].description == "How long."
+    assert planning_requests.body("/design").model_fields["patience"].description == "How long."
     assert options._keys()["patience"] is options.SHARE
     asked: dict[str, Any] = {"null": "bernoulli(0.3)", "alternative": "bernoulli(0.4)", "epsilon": 1, "patience": 0.5}
     assert page.command("plan", asked).endswith("--epsilon 1 --patience 0.5")
     assert "epsilon=1, patience=0.5)" in page.python("plan", asked)
-    assert answering.arguments("/design", asked, options.RULE) == asked
+    assert planning_requests.arguments("/design", asked, options.RULE) == asked
 
 
 @pytest.mark.parametrize("taker", REQUESTS)
 def test_a_body_holds_what_the_table_says(taker: str) -> None:
-    body = answering.body(taker)
+    body = planning_requests.body(taker)
     assert list(body.model_fields) == [option.name for option in options.of(taker)]
     needs = set(options.QUESTIONS[taker].needs.split())
     if "privacy" in body.model_fields:
@@ -71,7 +71,7 @@ def test_a_body_holds_what_the_table_says(taker: str) -> None:
 
 
 def test_the_notions_are_those_of_the_package() -> None:
-    shown = answering.controls()["notions"]
+    shown = planning_requests.controls()["notions"]
     assert set(shown) == set(privacy.NOTIONS)
     for name, each in shown.items():
         assert ":" in each["words"], name  # the name of the notion, and what it means

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privatest.lazy import homes, loader
+from privatest.lazy_names import homes, loader
 
 if TYPE_CHECKING:
     from privatest import data as data
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from privatest.power import min_epsilon as min_epsilon
     from privatest.power import power_curve as power_curve
     from privatest.power import sample_size as sample_size
-    from privatest.power.check import check as check
+    from privatest.power.data_check import check as check
     from privatest.power.plan import plan as plan
-    from privatest.privacy.adaptive import adaptive_level as adaptive_level
+    from privatest.privacy.adaptive_reuse import adaptive_level as adaptive_level
     from privatest.privacy.verification import verify_privacy as verify_privacy
     from privatest.progress_events import progress as progress
     from privatest.streams import Monitor as Monitor
@@ -76,7 +76,7 @@ _HOMES = homes(
         "hypotheses": "any_of contaminated density mixture near",
         "ledger": "Ledger",
         "power": "compare min_epsilon power_curve sample_size",
-        "power.check": "check",
+        "power.data_check": "check",
         "power.plan": "plan",
         "privacy": "adaptive_level",
         "privacy.verification": "verify_privacy",

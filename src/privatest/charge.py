@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
-from privatest.addresses import DataAddress, address_of, reading_facts
+from privatest.data_addresses import DataAddress, address_of, reading_facts
 from privatest.errors import InvalidInput, shown
 
 LONGEST_SETTING = 200

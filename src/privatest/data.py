@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from privatest.engines import column_names, count_records, open_once, read_as, read_lines
-from privatest.parameters import explain
+from privatest.parameter_help import explain
 
 __all__ = ["column_names", "count_records", "open_once", "read_as", "read_lines"]
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from privatest import numbers
 from privatest.numbers import Number
-from privatest.parameters import explain
-from privatest.privacy.notions import Approx, Gdp, Kl, Pure, Renyi, Tv, Zcdp
-from privatest.privacy.notions import as_notion as parse
+from privatest.parameter_help import explain
+from privatest.privacy.notion import Approx, Gdp, Kl, Pure, Renyi, Tv, Zcdp
+from privatest.privacy.notion import as_notion as parse
 
 if TYPE_CHECKING:
     from privatest.power.comparison import compare_notions as compare

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privatest.lazy import homes, loader
+from privatest.lazy_names import homes, loader
 
 if TYPE_CHECKING:
     from privatest.bounds import HistogramTest as HistogramTest
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from privatest.power import NotionComparison as NotionComparison
     from privatest.power import Plan as Plan
     from privatest.power import PowerCurve as PowerCurve
-    from privatest.privacy.adaptive import AdaptiveLevel as AdaptiveLevel
+    from privatest.privacy.adaptive_reuse import AdaptiveLevel as AdaptiveLevel
     from privatest.privacy.verification import Verification as Verification
     from privatest.streams import Alarm as Alarm
     from privatest.streams import MonitorPlan as MonitorPlan
@@ -61,7 +61,7 @@ _HOMES = homes(
         "estimates.table_test": "TableTest",
         "fit": "FitRelease FitTest",
         "power": "Comparison NotionComparison Plan PowerCurve",
-        "privacy.adaptive": "AdaptiveLevel",
+        "privacy": "AdaptiveLevel",
         "privacy.verification": "Verification",
         "streams": "Alarm MonitorPlan SequentialPlan Verdict combine_evalues evalue_discoveries",
         "theory": "Decomposition SampleComplexity",

@@ -15,7 +15,7 @@ from scipy import optimize, stats
 import privatest as pt
 from privatest.bounds.interval_bound import least_missed
 from privatest.bounds.lower_bound import advantage_bound, missed_bound
-from privatest.decision.calibration import unclamped
+from privatest.decision.construction import unclamped
 from privatest.hypotheses import make_pair
 from privatest.privacy import Pure
 

@@ -16,8 +16,8 @@ import pytest
 import privatest as pt
 from privatest.decision.private_test import _opendp_measure as _measure
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, TruncatedTulap, Tv, Zcdp
-from privatest.privacy.canonical import loss_range
-from privatest.privacy.notions import per_row, replaced
+from privatest.privacy.canonical_noise import loss_range
+from privatest.privacy.notion import per_row, replaced
 
 LOSSES = (0.01, 0.3, 1.0, 3.7)
 SLACK = 3e-9

@@ -24,8 +24,8 @@ import privatest as pt
 from privatest.bounds.optimum import DENOMINATOR
 from privatest.decision.run import Design
 from privatest.errors import InvalidDocument, InvalidInput
-from privatest.privacy.chain import ONE
-from privatest.privacy.notions import notion_from_json, per_row
+from privatest.privacy.decision_chain import ONE
+from privatest.privacy.notion import notion_from_json, per_row
 from privatest.scores import Score
 from privatest.streams import SequentialPlan
 from privatest.streams.monitor_plan import MonitorPlan

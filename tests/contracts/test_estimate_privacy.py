@@ -24,9 +24,9 @@ from privatest.estimates.location import STARTS, Location
 from privatest.estimates.tuned_score import success_score
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.privacy import Pure, Tulap, canonical_noise
-from privatest.privacy.canonical import counts_guarantee, counts_noise
+from privatest.privacy.canonical_noise import counts_guarantee, counts_noise
 from privatest.privacy.composition import adds_up_within
-from privatest.privacy.notions import Neighbourhood
+from privatest.privacy.notion import Neighbourhood
 from privatest.scores.score import DyadicCells
 from tests.contracts.test_running_privacy import SLACK, laws_of, loss
 from tests.contracts.walk import largest_loss, walking

@@ -172,7 +172,7 @@ def test_the_command_line_tells_the_facts(
 
 def test_the_studio_tells_the_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("fastapi")
-    from privatest.studio import answering, runs
+    from privatest.studio import planning_requests, runs
 
     (tmp_path / "a.csv").write_text("x\n" + "0\n" * 40)
     book = pt.Ledger(tmp_path / "ledger.db", create=True)
@@ -184,7 +184,7 @@ def test_the_studio_tells_the_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     found = runs.JOBS["run_test"](asked | paid, {"source": str(tmp_path / "a.csv")}, runs.Budgets(book).packed())
     assert list(found["facts"][-1]) == [LABEL, TEXT, PLANTED.meaning]
     assert found["release"][PLANTED.name] == found["design"][PLANTED.name] == PLANTED.value
-    drawn = answering.design(null=COINS[0], alternative=COINS[1], epsilon=1, n=40, neighbours="replace")
+    drawn = planning_requests.design(null=COINS[0], alternative=COINS[1], epsilon=1, n=40, neighbours="replace")
     assert drawn["design"][PLANTED.name] == PLANTED.value
     assert str(tmp_path) not in json.dumps(found)
 

@@ -15,13 +15,13 @@ import pytest
 from privatest.bounds.optimum import DENOMINATOR, HistogramTest, optimum
 from privatest.changepoint.block_sums import SumsDetector
 from privatest.decision import PrivateTest
-from privatest.decision.calibration import from_score
+from privatest.decision.construction import from_score
 from privatest.errors import InvalidInput
 from privatest.fit import design_fit
 from privatest.hypotheses import make_pair
 from privatest.numbers import rational
 from privatest.privacy import Laplace, Logistic, Noise, Pure, Tulap
-from privatest.privacy.notions import Neighbourhood
+from privatest.privacy.notion import Neighbourhood
 from privatest.scores import Score, clamped_score
 from privatest.scores.score import LARGEST_TOTAL
 from privatest.streams.blocks import SumBlocks

@@ -28,7 +28,7 @@ from privatest.privacy import (
     seeded_source,
 )
 from privatest.privacy.bulk_draws import draw_blocks, draw_many, noise_adder
-from privatest.privacy.chain import Chain, Stair
+from privatest.privacy.decision_chain import Chain, Stair
 from privatest.privacy.randomness import UniformDigits, geometric, two_sided_geometric
 
 SCALE = 1 << 50

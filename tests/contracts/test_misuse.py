@@ -19,7 +19,7 @@ import pytest
 
 import privatest as pt
 from privatest import cli
-from privatest.studio import answering
+from privatest.studio import planning_requests
 
 PAIR = {"null": "bernoulli(0.3)", "alternative": "bernoulli(0.7)"}
 FAIR = [0.25] * 4
@@ -113,7 +113,7 @@ def test_a_question_mark_that_is_not_a_whole_value_is_refused_wherever_it_is_wri
         "design_groups": lambda: pt.design_groups(n=(20, 20), epsilon=1, outcome=text),
         "power_along": lambda: test.power_along(text, [0.2, 0.4]),
         "document": lambda: pt.results.EstimateDesign.from_json(made.replace("bernoulli(?)", text.replace('"', "'"))),
-        "studio": lambda: answering.along(**asked),
+        "studio": lambda: planning_requests.along(**asked),
     }
     for name, call in entrances.items():
         with pytest.raises(pt.errors.InvalidInput, match=r"question mark|must be 'bernoulli|Two unknown parameters"):

@@ -17,8 +17,8 @@ import privatest as pt
 from privatest import engines
 from privatest.errors import InvalidInput
 from privatest.privacy import Noise, Notion, canonical_noise
-from privatest.privacy.chain import ONE, Chain, decision_noise
 from privatest.privacy.composition import noise_distribution
+from privatest.privacy.decision_chain import ONE, Chain, decision_noise
 from privatest.privacy.verification import data_sets, neighbouring
 from privatest.scores import Score
 from tests.privacy.test_canonical import worst

@@ -413,15 +413,15 @@ OPENS = {"open", "read_bytes", "stdin", "memmap", "urlopen"}
 """How files are opened without a library; of ``Path.read_text`` it is ``read_bytes`` that is used."""
 FILES = {
     "engines/files.py": "records: CSV files and the first bytes of Feather files, inside `structure` and `rows`",
-    "followed.py": "records: lines of `monitor` and `sequential`, bytes still, read by `line_records`",
+    "followed_file.py": "records: lines of `monitor` and `sequential`, bytes still, read by `line_records`",
     "cli/commands.py": "records: lines of standard input, as above",
     "streams/state_file.py": "no records: a stream's own state",
     "ledger/store.py": "no records: the ledger",
     "cli/output.py": "no records: documents (--design, --problem) that were named as such; what is written",
-    "cli/arguments.py": "no records: whether an output may be written over",
+    "cli/problem_file.py": "no records: whether an output may be written over",
     "report/page.py": "no records: writes",
     "studio/app.py": "no records: the page's own files, and the browser's start",
-    "studio/lanes.py": "no records: questions from the studio to its process",
+    "studio/job_queues.py": "no records: questions from the studio to its process",
     "studio/runs.py": "no records: writes what was uploaded, as it comes",
     "studio/worker.py": "no records: questions from the studio to its process",
 }

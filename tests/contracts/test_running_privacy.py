@@ -27,7 +27,7 @@ from privatest.changepoint.change_point import FALSE_ALARM
 from privatest.changepoint.detector import Detector
 from privatest.changepoint.exponential_mechanism import ExponentialDetector, SplitDetector, draw_exponential
 from privatest.decision import PrivateTest
-from privatest.decision.calibration import from_score
+from privatest.decision.construction import from_score
 from privatest.engines.sources import open_source
 from privatest.engines.units import Turns
 from privatest.errors import InvalidDocument
@@ -35,7 +35,7 @@ from privatest.fit import FitTest, design_fit
 from privatest.fit.excess_law import Excess
 from privatest.hypotheses import make_pair
 from privatest.privacy import Laplace, Pure, Tulap
-from privatest.privacy.notions import Neighbourhood
+from privatest.privacy.notion import Neighbourhood
 from privatest.scores import Score, clamped_score
 from privatest.streams import Sequential, SequentialPlan
 from privatest.streams.blocks import SumBlocks

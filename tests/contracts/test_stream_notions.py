@@ -26,8 +26,8 @@ from privatest.engines import open_source
 from privatest.errors import InvalidDocument
 from privatest.hypotheses import make_pair
 from privatest.privacy import Noise, Notion, canonical_noise
-from privatest.privacy.canonical import loss_range
-from privatest.privacy.notions import per_row
+from privatest.privacy.canonical_noise import loss_range
+from privatest.privacy.notion import per_row
 from privatest.privacy.verification import measure
 from privatest.scores import clamped_score
 from privatest.streams import Sequential, SequentialPlan

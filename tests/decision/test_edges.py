@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from privatest.decision import PrivateTest, pvalue
-from privatest.decision.calibration import calibrated_cutoffs, from_score, kind_score
+from privatest.decision.construction import calibrated_cutoffs, from_score, kind_score
 from privatest.errors import InvalidInput
 from privatest.hypotheses import make_pair
 from privatest.privacy import Laplace, Pure, Tulap
-from privatest.privacy.notions import Neighbourhood
+from privatest.privacy.notion import Neighbourhood
 from privatest.scores import LabelCells, Score
 
 LAW = np.array([0.25, 0.75])

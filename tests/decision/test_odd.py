@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import privatest as pt
-from privatest.decision.odd import OddShare
+from privatest.decision.odd_share import OddShare
 from privatest.engines import Tallied, open_source
 from privatest.errors import BudgetExceeded, RequestConflict
 from privatest.privacy import Tulap

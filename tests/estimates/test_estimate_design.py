@@ -17,7 +17,7 @@ import privatest as pt
 from privatest import engines
 from privatest.errors import InvalidInput
 from privatest.privacy import Notion
-from privatest.privacy.canonical import counts_guarantee
+from privatest.privacy.canonical_noise import counts_guarantee
 from privatest.privacy.composition import adds_up_within
 
 RNG = np.random.default_rng

@@ -16,7 +16,7 @@ from scipy import stats
 import privatest as pt
 from privatest.errors import InvalidData, InvalidInput
 from privatest.privacy import Uniform, canonical_noise
-from privatest.privacy.chain import decision_noise
+from privatest.privacy.decision_chain import decision_noise
 
 
 def table(n: tuple[int, int] = (50, 80), rates: tuple[float, float] = (0.2, 0.7)) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pytest
 
 from privatest.estimates.location import PLACES, STARTS, UNSEEN, Location
 from privatest.hypotheses.one_parameter import OneParameter
-from privatest.privacy.notions import make_neighbourhood, make_notion
+from privatest.privacy.notion import make_neighbourhood, make_notion
 
 FAMILIES = ["normal(mean=?, sd=1)", "cauchy(?, 1)", "normal(mean=?, sd in [0.8, 1.2])"]
 

@@ -14,10 +14,10 @@ from scipy import stats
 
 import privatest as pt
 from privatest.errors import InvalidInput
-from privatest.laws.linear import BoundedSum, Statistic, weighted
+from privatest.laws.weighted_counts import BoundedSum, Statistic, weighted
 from privatest.privacy import Noise
-from privatest.privacy.canonical import counts_noise
-from privatest.privacy.notions import Neighbourhood
+from privatest.privacy.canonical_noise import counts_noise
+from privatest.privacy.notion import Neighbourhood
 from privatest.results import Table
 
 NOTIONS = [pt.pure(1), pt.zcdp(0.5), pt.approx(1, 1e-6), pt.tv(0.2), pt.gdp(1)]

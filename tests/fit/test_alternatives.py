@@ -10,7 +10,7 @@ import pytest
 
 from privatest.errors import InvalidInput
 from privatest.fit import FitTest, design_fit
-from privatest.fit.candidates import alternatives, largest_distance
+from privatest.fit.candidate_statistics import alternatives, largest_distance
 from privatest.fit.excess_law import moments, rough_error
 
 Floats = npt.NDArray[np.float64]

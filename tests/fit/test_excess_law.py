@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from privatest.fit import excess_law as transform
-from privatest.fit.candidates import Ramp
+from privatest.fit.candidate_statistics import Ramp
 from privatest.fit.excess_law import ACCURACY, Excess, excess_law, uniformity
 from privatest.laws import IntegerLaw
 from privatest.privacy import Tulap

@@ -21,7 +21,7 @@ from privatest.errors import (
 )
 from privatest.fit import FitTest, design_fit, goodness_of_fit
 from privatest.privacy import canonical_noise
-from privatest.privacy.chain import decision_noise
+from privatest.privacy.decision_chain import decision_noise
 from tests.fit.brute_force import exact_law, simulated_noise, simulated_values, tulap_pmf
 
 Floats = npt.NDArray[np.float64]

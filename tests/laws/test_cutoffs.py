@@ -9,7 +9,7 @@ import pytest
 
 from privatest.laws import Curves, NoisyTotal
 from privatest.privacy import Approx, Gaussian, Noise, NoNoise, Stair, Tulap, Tv
-from privatest.privacy.chain import decision_noise
+from privatest.privacy.decision_chain import decision_noise
 
 SUPPORT = np.array([0, 3, 5, 11, 16])
 NULL, ALTERNATIVE = np.array([0.1, 0.1, 0.2, 0.3, 0.3]), np.array([0.3, 0.25, 0.2, 0.15, 0.1])

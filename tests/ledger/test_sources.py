@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.addresses import address_of, is_covered, normalized_covers, without_secrets
+from privatest.data_addresses import address_of, is_covered, normalized_covers, without_secrets
 from privatest.errors import InvalidInput, SourceNotCovered, charge_note
 
 BITS = np.random.default_rng(3).integers(0, 2, 40)

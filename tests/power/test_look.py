@@ -15,7 +15,7 @@ import pytest
 import privatest as pt
 from privatest import report
 from privatest.errors import InvalidInput
-from privatest.power.check import Look
+from privatest.power.data_check import Look
 from tests.engines.openers import FRAMES
 from tests.engines.warehouses import SPARK, WAREHOUSES
 

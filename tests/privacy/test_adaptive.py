@@ -10,7 +10,7 @@ import pytest
 
 from privatest.errors import InvalidInput
 from privatest.privacy import Gdp, Kl, Notion, Pure, Renyi, Zcdp
-from privatest.privacy.adaptive import adaptive_level
+from privatest.privacy.adaptive_reuse import adaptive_level
 
 
 @pytest.mark.parametrize("notion", [Gdp(0.01), Zcdp(5e-5), Kl(5e-5), Renyi(2, 5e-5)], ids=str)

@@ -19,9 +19,9 @@ from privatest.privacy import (
     canonical_noise,
     noise_from_dict,
 )
-from privatest.privacy.canonical import counts_guarantee, counts_noise
+from privatest.privacy.canonical_noise import counts_guarantee, counts_noise
 from privatest.privacy.composition import adds_up_within
-from privatest.privacy.notions import NEIGHBOURS, Neighbourhood
+from privatest.privacy.notion import NEIGHBOURS, Neighbourhood
 
 NOTIONS = [pure(1), approx(1, 0.01), approx(0.5, 0.05), approx(0.1, 0.5), approx(0, 0.2), tv(0.1), tv(0.3), gdp(1)]
 NOTIONS += [gdp(0.2), zcdp(0.5), zcdp(0.07), renyi(3, 0.4), kl(0.3)]

@@ -9,7 +9,7 @@ import pytest
 
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, canonical_noise
 from privatest.privacy.composition import adds_up_within, of_weight, together, weight
-from privatest.privacy.notions import converted, replaced
+from privatest.privacy.notion import converted, replaced
 from tests.contracts.noise_laws import excess, spent
 from tests.privacy.test_canonical import lattice, worst
 

@@ -9,8 +9,8 @@ import pytest
 
 from privatest.notions import approx, gdp, kl, pure, renyi, tv, zcdp
 from privatest.privacy import Notion
-from privatest.privacy.chain import chain, make_ladder
-from privatest.privacy.notions import exact_line, tangent
+from privatest.privacy.decision_chain import chain, make_ladder
+from privatest.privacy.notion import exact_line, tangent
 
 NOTIONS = [
     pure(1),

@@ -12,13 +12,13 @@ import pytest
 from numpy.typing import NDArray
 
 from privatest.decision import PrivateTest
-from privatest.decision.calibration import from_score
+from privatest.decision.construction import from_score
 from privatest.hypotheses import make_pair
 from privatest.numbers import Floats
 from privatest.privacy import NOISES, Noise, Pure
 from privatest.privacy import randomness as coins
 from privatest.privacy.noise import two_sided_characteristic
-from privatest.privacy.notions import Neighbourhood
+from privatest.privacy.notion import Neighbourhood
 from privatest.privacy.randomness import RandomSource
 from privatest.scores import clamped_score
 

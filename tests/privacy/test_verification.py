@@ -15,7 +15,7 @@ import pytest
 import privatest as pt
 from privatest.errors import InvalidInput
 from privatest.privacy import as_notion
-from privatest.privacy.notions import Pure
+from privatest.privacy.notion import Pure
 from privatest.privacy.verification import measure, verify_privacy
 
 NOTIONS = ["pure(0.9)", "approx(0.4, 0.1)", "tv(0.2)", "gdp(0.8)"]

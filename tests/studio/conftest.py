@@ -18,7 +18,7 @@ import pytest
 
 import privatest as pt
 from privatest.studio import create_app
-from privatest.studio.lanes import Lane, _Worker
+from privatest.studio.job_queues import Lane, _Worker
 from tests import ready
 
 with warnings.catch_warnings():

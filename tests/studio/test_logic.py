@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from privatest import options
-from privatest.studio import answering
+from privatest.studio import planning_requests
 from tests import needs
 
-STATIC = Path(answering.__file__).parent / "static"
+STATIC = Path(planning_requests.__file__).parent / "static"
 
 
 @cache
@@ -66,7 +66,7 @@ def test_what_is_written_to_an_address_is_read_from_it() -> None:
 
 
 def test_bodies_hold_what_the_table_says_and_no_more() -> None:
-    takes = answering.controls()["takes"]
+    takes = planning_requests.controls()["takes"]
     now = {"privacy": "gdp(1)", "release": "decision", "neighbours": "add-remove", "rows": "2"}
     asked = js(
         """settings.known(takes);
@@ -89,7 +89,7 @@ def test_bodies_hold_what_the_table_says_and_no_more() -> None:
 
 
 def test_the_first_questions_of_a_page_are_those_that_the_studio_prepares() -> None:
-    takes = answering.controls()["takes"]
+    takes = planning_requests.controls()["takes"]
     asked = js(
         """const all = settings.read("");
         const bodies = () => {
@@ -107,8 +107,8 @@ def test_the_first_questions_of_a_page_are_those_that_the_studio_prepares() -> N
     )
     for bodies in asked:  # the same before and after it is known what each takes
         for job, body in bodies.items():
-            made = answering.body(f"/{job}")
-            assert made(**body) == made(**answering.FIRST[job])
+            made = planning_requests.body(f"/{job}")
+            assert made(**body) == made(**planning_requests.FIRST[job])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from privatest.studio.lanes import Lane
+from privatest.studio.job_queues import Lane
 
 ASK: dict[str, Any] = {"null": "bernoulli(0.2)", "alternative": "bernoulli(0.8)", "epsilon": 1.0, "dataset": "claims"}
 

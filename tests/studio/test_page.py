@@ -23,7 +23,7 @@ import pytest
 
 import privatest as pt
 from privatest import report
-from privatest.studio import answering, create_app
+from privatest.studio import create_app, planning_requests
 from tests import needs
 
 from .conftest import TOKEN, Studio, TestClient, fill, listening
@@ -259,7 +259,7 @@ def test_notions_and_what_may_leave_are_chosen_where_the_question_takes_them(wat
     hidden = pt.sample_size(P, Q, epsilon=1, advantage=2 / 3, neighbours="add-remove")
     assert watched.number("needed") == hidden != pt.sample_size(P, Q, epsilon=1, advantage=2 / 3)
     # A question shows the controls that the package's table gives it, and no others.
-    takes = answering.controls()["takes"]
+    takes = planning_requests.controls()["takes"]
     for tab, request in (("change", "/run/change"), ("groups", "/groups"), ("monitor", "/monitors")):
         page.click(f"#tab-{tab}")
         for name, control in (("privacy", "notion"), ("neighbours", "neighbours"), ("release", "ask-release")):

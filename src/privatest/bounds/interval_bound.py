@@ -30,7 +30,7 @@ import numpy as np
 from scipy.special import bdtr, gammainc, gammaincc, gammainccinv, gammaincinv, nbdtr, ndtr, ndtri, pdtr
 
 from privatest.bounds.lower_bound import Guide, about_enough, missed_bound
-from privatest.decision.calibration import unclamped
+from privatest.decision.construction import unclamped
 from privatest.errors import NothingToTest
 from privatest.hypotheses import Distribution, Pair, make_pair
 from privatest.hypotheses.sets import parameters_of

@@ -52,7 +52,7 @@ from privatest.hypotheses import DiscretePair, make_pair
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Approx, Notion, Pure, RandomSource, Tv, make_notion
 from privatest.privacy.bulk_draws import draw_rows
-from privatest.privacy.notions import Line, exact_line, notion_words, tangent
+from privatest.privacy.notion import Line, exact_line, notion_words, tangent
 from privatest.privacy.randomness import bernoulli
 from privatest.scores import Cells, IntegerCells, LabelCells
 from privatest.theory.wasserstein import Classes, Histograms, merge, solved_program

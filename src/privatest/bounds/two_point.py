@@ -13,10 +13,10 @@ The same with prior weights u on P and v on Q,
 is what the lower bound for general pairs is made of.
 
 For any notion of stability the same holds with the chains g(k + 1) = h(g(k)) in place of geometric noise
-(``privacy/chain.py``): :class:`Chains`. No private test f that is below a chain g at k, f(k) <= g(k), is above it at
-k + 1; so f - g changes its sign at most once, from above to below. The ratio of the counts' laws increases; so a
-test whose type I error is no larger than the chain's has no smaller type II error. Hence the errors of all chains lie
-on a convex curve, below which no private test lies; a few of its points enclose it.
+(``privacy/decision_chain.py``): :class:`Chains`. No private test f that is below a chain g at k, f(k) <= g(k), is
+above it at k + 1; so f - g changes its sign at most once, from above to below. The ratio of the counts' laws
+increases; so a test whose type I error is no larger than the chain's has no smaller type II error. Hence the errors of
+all chains lie on a convex curve, below which no private test lies; a few of its points enclose it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ import numpy as np
 
 from privatest.laws.block_laws import REACH, binomial
 from privatest.numbers import Floats, Integers, discounted
-from privatest.privacy.chain import Ladder, chain, make_ladder
+from privatest.privacy.decision_chain import Ladder, chain, make_ladder
 from privatest.privacy.divergences import Odds
-from privatest.privacy.notions import Notion, is_straight
+from privatest.privacy.notion import Notion, is_straight
 
 
 @dataclass(frozen=True, eq=False)

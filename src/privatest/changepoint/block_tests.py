@@ -48,7 +48,7 @@ from privatest.laws.block_laws import first_argmin_law
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Notion, Pure, RandomSource, as_notion, make_notion
 from privatest.privacy.bulk_draws import draw_many
-from privatest.privacy.notions import notion_words, per_row
+from privatest.privacy.notion import notion_words, per_row
 from privatest.scores import Cells, DyadicCells, LabelCells, Score
 
 MOST_ERROR = 0.5

@@ -35,9 +35,9 @@ from privatest.fit import FitTest
 from privatest.hypotheses.parse import pair_or_question
 from privatest.numbers import Number, rational
 from privatest.privacy import Notion, Pure, RandomSource, make_notion
-from privatest.privacy.notions import budget_word, notion_words, per_row
+from privatest.privacy.notion import budget_word, notion_words, per_row
 from privatest.progress_events import searching
-from privatest.unanswered import known_arguments
+from privatest.unanswered_questions import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

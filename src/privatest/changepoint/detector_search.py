@@ -38,8 +38,8 @@ from privatest.hypotheses.parse import Hypotheses
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
 from privatest.numbers import Floats, root
 from privatest.privacy import Noise, Notion, canonical_noise
-from privatest.privacy.canonical import loss_range
-from privatest.privacy.notions import budget_word, notion_words
+from privatest.privacy.canonical_noise import loss_range
+from privatest.privacy.notion import budget_word, notion_words
 from privatest.progress_events import each
 from privatest.scores import Score, clamped_score
 from privatest.theory.decomposition import paper_clamp

@@ -31,7 +31,7 @@ from privatest.errors import InvalidDocument, InvalidInput
 from privatest.laws.block_laws import BlockLaws, ScoreLaw
 from privatest.numbers import Floats, Integers, exp_bounds
 from privatest.privacy import Notion, RandomSource
-from privatest.privacy.canonical import loss_range
+from privatest.privacy.canonical_noise import loss_range
 from privatest.scores import Cells, Score
 
 CHUNK = 1 << 14

@@ -36,19 +36,8 @@ from typing import Annotated, Any
 import typer
 
 import privatest as pt
-from privatest import errors, followed, numbers, options
+from privatest import errors, followed_file, numbers, options
 from privatest import facts as markup
-from privatest.cli.arguments import (
-    Given,
-    asked_of,
-    check_target,
-    check_written,
-    need,
-    one_of,
-    one_rule,
-    signature,
-    write_problem,
-)
 from privatest.cli.output import (
     ReaderGone,
     complain,
@@ -62,6 +51,17 @@ from privatest.cli.output import (
     working,
     write_report,
     write_text,
+)
+from privatest.cli.problem_file import (
+    Given,
+    asked_of,
+    check_target,
+    check_written,
+    need,
+    one_of,
+    one_rule,
+    signature,
+    write_problem,
 )
 
 
@@ -687,7 +687,7 @@ def arriving(name: str) -> Iterator[list[bytes]]:
         if sys.stdin is None or sys.stdin.closed:
             raise errors.InvalidInput("Standard input is closed. Give the name of a file.")
         return _lines(_typed())
-    return (lines for lines, _ in followed.LineFile(name).batches())
+    return (lines for lines, _ in followed_file.LineFile(name).batches())
 
 
 def _pieces(file: int) -> Iterator[bytes]:
@@ -710,7 +710,7 @@ def _lines(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
     """Yield the complete lines in pieces of a text, without a byte order mark."""
     rest, first = b"", True
     for piece in pieces:
-        whole, rest = followed.whole_lines(rest, piece)
+        whole, rest = followed_file.whole_lines(rest, piece)
         if whole:
             whole[0], first = whole[0].removeprefix(codecs.BOM_UTF8) if first else whole[0], False
             yield whole
@@ -783,14 +783,14 @@ def _watch(command: str, given: Given, asked: dict[str, Any]) -> list[Any]:
             "--new-file needs the name of a file. Lines of standard input are always new. Leave --new-file out."
         )
     batches = arriving(name) if name == STANDARD_INPUT else None
-    growing = followed.LineFile(name) if batches is None else None
+    growing = followed_file.LineFile(name) if batches is None else None
     watcher = _opened(command, state, asked, None if batches is not None else name)
     if growing is not None:
         arrived = growing.batches(watcher.seen, watcher.place, follow=follow, new_file=new_file, remedy=_REMEDY)
     else:
         assert batches is not None
         left = _after(batches, watcher.seen if given["from_start"] else 0)
-        arrived = (followed.ReadLines(lines, None) for lines in left)
+        arrived = (followed_file.ReadLines(lines, None) for lines in left)
     found: list[Any] = []
     with answered(asked, _how_to_go_on(command, asked, state)) if "request" in asked else nullcontext():
         try:
@@ -851,7 +851,7 @@ def _after(batches: Iterator[list[bytes]], skipped: int) -> Iterator[list[bytes]
         )
 
 
-def _alarms(watcher: Any, batches: Iterator[followed.ReadLines], go_on: bool) -> Iterator[Any]:
+def _alarms(watcher: Any, batches: Iterator[followed_file.ReadLines], go_on: bool) -> Iterator[Any]:
     """Yield each alarm or verdict, first the one in the state file; without ``go_on`` only one."""
     alarm = watcher.result
     while True:

@@ -12,7 +12,7 @@ from privatest.decision.problem import Goal, Method, Problem
 from privatest.decision.tuning import Tuner
 from privatest.errors import InvalidInput, shown
 from privatest.numbers import Number
-from privatest.unanswered import known_arguments
+from privatest.unanswered_questions import known_arguments
 
 
 def design(

@@ -41,7 +41,7 @@ from privatest.laws import Curves, NoisyTotal
 from privatest.numbers import Floats, rounded_up
 from privatest.privacy import Approx, Noise, Notion, Pure, RandomSource, Zcdp
 from privatest.privacy import randomness as coins
-from privatest.privacy.notions import NEIGHBOURS, Neighbourhood, converted, notion_words
+from privatest.privacy.notion import NEIGHBOURS, Neighbourhood, converted, notion_words
 from privatest.scores import LabelCells, Score
 from privatest.scores.score import LARGEST_TOTAL
 from privatest.scores.score_law import score_law

@@ -18,7 +18,7 @@ from privatest.hypotheses.parse import Hypotheses, make_hypotheses
 from privatest.laws import Curves, TwoSidedCurves
 from privatest.numbers import Number, rational, suggestion
 from privatest.privacy import NOISES, Notion, Pure, make_notion
-from privatest.privacy.notions import REPLACE, Neighbourhood, make_neighbourhood
+from privatest.privacy.notion import REPLACE, Neighbourhood, make_neighbourhood
 
 PRIVATE_KINDS = tuple(noise.test for noise in NOISES.values() if noise.test)
 CALIBRATED = ("tight", "stair")

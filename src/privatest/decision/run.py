@@ -21,9 +21,16 @@ import numpy as np
 from privatest import numbers
 from privatest.charge import ANYBODY, Draw, Receipt, make_charge, run_charged
 from privatest.decision.pvalue import Fits, evalue_of_pvalue
-from privatest.documents import check_format, check_known, document_from_json, fields_from_json, fields_to_json, reading
 from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.facts import Described, Fact, Probability, plain_value, short
+from privatest.json_documents import (
+    check_format,
+    check_known,
+    document_from_json,
+    fields_from_json,
+    fields_to_json,
+    reading,
+)
 from privatest.numbers import Number
 from privatest.privacy import (
     Notion,
@@ -33,7 +40,7 @@ from privatest.privacy import (
     system_source,
 )
 from privatest.privacy.composition import adds_up_within, together
-from privatest.privacy.notions import notion_words
+from privatest.privacy.notion import notion_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -488,7 +495,7 @@ class Design(Designed, Generic[R]):
             ledger, dataset, request, rng, odd_epsilon: as for :meth:`run`.
             besides: an addition to the design's own answer; None: there is none.
         """
-        from privatest.decision.odd import OddShare  # start-up: most runs ask for none
+        from privatest.decision.odd_share import OddShare  # start-up: most runs ask for none
 
         additions = [one for one in (besides, OddShare.of(self, odd_epsilon)) if one is not None]
         for name, reason in self.UNFIT.items():

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.decision import PrivateTest
-from privatest.decision.calibration import (
+from privatest.decision.construction import (
     FEW_UNITS,
     calibrated_cutoffs,
     calibrated_noise,
@@ -45,8 +45,8 @@ from privatest.hypotheses.distribution import Leaf, Side
 from privatest.laws import Curves, TwoSidedCurves
 from privatest.numbers import Floats, Number, first_true_near, rational
 from privatest.privacy import Noise, Notion, Pure, canonical_noise
-from privatest.privacy.chain import chain_starts, decision_noise
-from privatest.privacy.notions import REPLACE, Neighbourhood
+from privatest.privacy.decision_chain import chain_starts, decision_noise
+from privatest.privacy.notion import REPLACE, Neighbourhood
 from privatest.progress_events import part
 from privatest.scores import Score, whole_score
 from privatest.scores.clamped import cell_masses, cell_ratios

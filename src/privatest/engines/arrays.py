@@ -26,9 +26,9 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from privatest.addresses import AS_WRITTEN, Reading
+from privatest.data_addresses import AS_WRITTEN, Reading
 from privatest.engines.csv import LineFields, field_number, field_text
-from privatest.engines.keys import Keys, group_codes, keys_of_array, keys_of_objects
+from privatest.engines.key_columns import Keys, group_codes, keys_of_array, keys_of_objects
 from privatest.engines.records import (
     MOST_GROUPS,
     NO_ENDS,

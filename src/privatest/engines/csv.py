@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from privatest.engines.keys import DECIMAL, Keys
+from privatest.engines.key_columns import DECIMAL, Keys
 from privatest.errors import InvalidData, shown
 from privatest.numbers import Integers
 

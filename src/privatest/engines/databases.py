@@ -25,10 +25,10 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from privatest.addresses import format_of, has_ambiguous_login, without_secrets
+from privatest.data_addresses import format_of, has_ambiguous_login, without_secrets
 from privatest.engines import sql
 from privatest.engines.arrays import arrow_records
-from privatest.engines.keys import ColumnNames, Selection, group_name, plain_key, plain_time
+from privatest.engines.key_columns import ColumnNames, Selection, group_name, plain_key, plain_time
 from privatest.engines.orders import ISO, ISO_ZONED, ZONE, ties_error
 from privatest.engines.records import (
     MOST_GROUPS,

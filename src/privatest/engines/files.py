@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from privatest.addresses import FORMATS, format_of
+from privatest.data_addresses import FORMATS, format_of
 from privatest.engines.arrays import (
     SLICE,
     FieldRecords,
@@ -35,7 +35,7 @@ from privatest.engines.arrays import (
     key_kind,
 )
 from privatest.engines.csv import Row, Utf8, csv_columns, csv_rows, field_number, field_text
-from privatest.engines.keys import ColumnNames, Selection
+from privatest.engines.key_columns import ColumnNames, Selection
 from privatest.engines.records import Records, changed_data_error, each_guarded, guarded
 from privatest.engines.units import records_of_rows
 from privatest.errors import InvalidData, InvalidInput

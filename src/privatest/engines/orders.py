@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from privatest.engines.arrays import StreamRecords
-from privatest.engines.keys import Keys, plain_key, time_text, untyped_key, untyped_number
+from privatest.engines.key_columns import Keys, plain_key, time_text, untyped_key, untyped_number
 from privatest.engines.records import NO_ENDS, Promise, block_ends, sums_of_blocks
 from privatest.errors import InvalidData
 from privatest.numbers import Integers

@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from privatest import numbers
-from privatest.addresses import AS_WRITTEN, OpenOnce, ReadAs, Reading, address_of, reading_options, unwrapped
+from privatest.data_addresses import AS_WRITTEN, OpenOnce, ReadAs, Reading, address_of, reading_options, unwrapped
 from privatest.engines.arrays import (
     Progress,
     ReadRows,
@@ -40,7 +40,7 @@ from privatest.engines.arrays import (
 )
 from privatest.engines.csv import LineFields
 from privatest.engines.files import as_paths, check_no_paths, file_identity, files_of
-from privatest.engines.keys import Keys, Selection, group_name, keys_of_array, keys_of_objects
+from privatest.engines.key_columns import Keys, Selection, group_name, keys_of_array, keys_of_objects
 from privatest.engines.orders import OrderedRecords, check_order
 from privatest.engines.records import (
     Column,
@@ -56,7 +56,7 @@ from privatest.engines.units import PlacedRecords, Turns, UnitRecords, records_o
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.numbers import positive_integer
 from privatest.scores import Score
-from privatest.unanswered import MORE_GROUPS, SEVERAL_COLUMNS, sentence
+from privatest.unanswered_questions import MORE_GROUPS, SEVERAL_COLUMNS, sentence
 
 DELIMITERS = (",", ";", "\t", "|")
 

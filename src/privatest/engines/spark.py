@@ -20,7 +20,7 @@ import numpy as np
 from privatest.engines import sql
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.databases import SUMMABLE
-from privatest.engines.keys import Selection, group_name, plain_key, plain_time
+from privatest.engines.key_columns import Selection, group_name, plain_key, plain_time
 from privatest.engines.orders import ISO, ISO_ZONED, ZONE, ties_error
 from privatest.engines.records import (
     CHUNK,

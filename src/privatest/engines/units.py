@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.engines.arrays import RowStream, StreamedRecords, StreamRecords
-from privatest.engines.keys import Keys, UnitCodes, group_codes, plain_key
+from privatest.engines.key_columns import Keys, UnitCodes, group_codes, plain_key
 from privatest.engines.orders import OrderedRecords, ranks
 from privatest.engines.records import (
     Column,

@@ -19,7 +19,7 @@ from privatest.decision.inversion import MISCOUNTED, Inversion
 from privatest.decision.run import Budgeted, Outcome, WithInterval, check_costs, cost_fact, hidden_fact
 from privatest.errors import InvalidInput, shown
 from privatest.estimates.location import MOST_BINS, STARTS, Location
-from privatest.estimates.present import (
+from privatest.estimates.present_records import (
     SPELLED,
     AnsweredRecords,
     Presence,
@@ -34,11 +34,11 @@ from privatest.hypotheses.one_parameter import OneParameter, condition, has_shap
 from privatest.numbers import Number, first_true_near
 from privatest.privacy import Noise, Notion, Pure, RandomSource, canonical_noise, make_notion
 from privatest.privacy.bulk_draws import draw_rows
-from privatest.privacy.canonical import counts_guarantee
-from privatest.privacy.notions import Neighbourhood, make_neighbourhood, notion_words, replaced
+from privatest.privacy.canonical_noise import counts_guarantee
+from privatest.privacy.notion import Neighbourhood, make_neighbourhood, notion_words, replaced
 from privatest.progress_events import searching
 from privatest.scores import Cells, Score
-from privatest.unanswered import known_arguments
+from privatest.unanswered_questions import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,7 +21,7 @@ from privatest.charge import Draw
 from privatest.decision.run import Budgeted, Outcome, WithInterval, check_costs, cost_fact
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.estimates.groups_pvalue import ALTERNATIVES, TwoCounts
-from privatest.estimates.present import (
+from privatest.estimates.present_records import (
     SPELLED,
     AnsweredRecords,
     Presence,
@@ -37,10 +37,10 @@ from privatest.hypotheses.one_parameter import OneParameter, share_of
 from privatest.laws.block_laws import REACHES, NoiseMasses, NoisyCount, masses_of, variance_of
 from privatest.numbers import Number, first_true_near, number_or_nan
 from privatest.privacy import Noise, Notion, RandomSource, canonical_noise, make_notion
-from privatest.privacy.notions import Neighbourhood, notion_words
+from privatest.privacy.notion import Neighbourhood, notion_words
 from privatest.progress_events import searching
 from privatest.scores import Score
-from privatest.unanswered import known_arguments, unanswered
+from privatest.unanswered_questions import known_arguments, unanswered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -28,8 +28,8 @@ from privatest.hypotheses.one_parameter import OneParameter
 from privatest.numbers import Floats, Integers, root
 from privatest.privacy import Noise, Notion, RandomSource
 from privatest.privacy.bulk_draws import draw_many
-from privatest.privacy.canonical import counts_noise
-from privatest.privacy.notions import Neighbourhood
+from privatest.privacy.canonical_noise import counts_noise
+from privatest.privacy.notion import Neighbourhood
 from privatest.scores.score import DyadicCells
 
 PLACES = 64

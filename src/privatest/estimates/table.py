@@ -5,8 +5,8 @@ number: replacing a record moves two counts by one each. Everything that is comp
 more privacy.
 
 Each answer is a weighted sum of the noisy counts, whose law is known exactly for every law of the records
-(:mod:`privatest.laws.linear`). If n is public, the same number may be subtracted from all weights: this changes the
-noise only, and makes it smallest if the weights then sum to about 0.
+(:mod:`privatest.laws.weighted_counts`). If n is public, the same number may be subtracted from all weights: this
+changes the noise only, and makes it smallest if the weights then sum to about 0.
 
 Missing and unreadable records have a cell of their own, so how many records are present is known up to noise only.
 Given that number M the records that are present are independent, so every p-value and every interval is the worst over
@@ -28,15 +28,15 @@ from scipy.optimize import brentq
 from privatest import numbers
 from privatest.decision.inversion import normal_gap
 from privatest.decision.run import Outcome, Release
-from privatest.documents import reading
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.facts import Fact, Probability
 from privatest.hypotheses import as_distribution
 from privatest.hypotheses.families import number_text
-from privatest.laws.linear import Statistic, weighted
+from privatest.json_documents import reading
+from privatest.laws.weighted_counts import Statistic, weighted
 from privatest.numbers import Floats, number_or_nan
 from privatest.privacy import Noise, Notion, Pure, as_notion, noise_from_dict
-from privatest.privacy.notions import Neighbourhood, make_neighbourhood
+from privatest.privacy.notion import Neighbourhood, make_neighbourhood
 from privatest.scores import Cells, EdgeCells, LabelCells
 from privatest.scores.score import cells_from_dict
 

@@ -20,11 +20,11 @@ from privatest.facts import Fact
 from privatest.numbers import Number, number_or_nan
 from privatest.privacy import Noise, Notion, RandomSource, make_notion
 from privatest.privacy.bulk_draws import draw_many, draw_rows
-from privatest.privacy.canonical import counts_guarantee, counts_noise
+from privatest.privacy.canonical_noise import counts_guarantee, counts_noise
 from privatest.privacy.composition import adds_up_within
-from privatest.privacy.notions import Neighbourhood, make_neighbourhood, notion_words
+from privatest.privacy.notion import Neighbourhood, make_neighbourhood, notion_words
 from privatest.scores import Cells, EdgeCells, LabelCells
-from privatest.unanswered import known_arguments
+from privatest.unanswered_questions import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -38,7 +38,7 @@ from privatest.scores.score_law import cell_law
 
 if TYPE_CHECKING:
     from privatest.estimates.table import Table
-    from privatest.laws.linear import Statistic
+    from privatest.laws.weighted_counts import Statistic
 
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\((.*)\)")
 EXAMPLE = "'normal(mean=?, sd=?)' or 'poisson(mean=?)'"

@@ -16,17 +16,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privatest.decision import PrivateTest
-from privatest.decision.calibration import calibrated_cutoffs
+from privatest.decision.construction import calibrated_cutoffs
 from privatest.decision.worst_case import sides_of, worst_score
 from privatest.errors import InvalidInput
 from privatest.hypotheses import Distribution
 from privatest.hypotheses.parse import make_hypotheses
-from privatest.laws.linear import WeightedNoise, weighted
+from privatest.laws.weighted_counts import WeightedNoise, weighted
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise, Notion
-from privatest.privacy.canonical import counts_guarantee
+from privatest.privacy.canonical_noise import counts_guarantee
 from privatest.privacy.composition import adds_up_within
-from privatest.privacy.notions import REPLACE, Neighbourhood
+from privatest.privacy.notion import REPLACE, Neighbourhood
 from privatest.scores import Cells, Score, score_with_laws
 from privatest.scores.score_law import cell_law
 

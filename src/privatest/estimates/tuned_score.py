@@ -26,7 +26,7 @@ from privatest.hypotheses.one_parameter import OneParameter
 from privatest.hypotheses.parse import matched
 from privatest.numbers import Floats
 from privatest.privacy import Notion, canonical_noise
-from privatest.privacy.notions import Neighbourhood
+from privatest.privacy.notion import Neighbourhood
 from privatest.scores import BoundedCells, Cells, IntegerCells, LabelCells, Score, clamped_score
 from privatest.scores.clamped import score_with_laws
 from privatest.scores.score import lattice

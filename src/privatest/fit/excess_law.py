@@ -40,8 +40,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import fft, special
 
-from privatest.documents import reading
 from privatest.errors import InvalidInput
+from privatest.json_documents import reading
 from privatest.laws import IntegerLaw
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise

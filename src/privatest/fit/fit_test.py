@@ -20,7 +20,7 @@ from privatest.decision.run import Budgeted, advantage_fact, check_better_than_a
 from privatest.engines.records import check_count, counting_score
 from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.facts import Fact, Probability
-from privatest.fit.candidates import (
+from privatest.fit.candidate_statistics import (
     METHODS,
     Alternative,
     FitPlan,
@@ -41,9 +41,9 @@ from privatest.privacy import (
     RandomSource,
     make_notion,
 )
-from privatest.privacy.notions import notion_words
+from privatest.privacy.notion import notion_words
 from privatest.progress_events import searching
-from privatest.unanswered import known_arguments
+from privatest.unanswered_questions import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

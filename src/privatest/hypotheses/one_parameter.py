@@ -18,7 +18,7 @@ from privatest.hypotheses.families import number_text
 from privatest.hypotheses.parse import as_hypothesis, parse
 from privatest.hypotheses.sets import Box, make_box, parameters_of
 from privatest.numbers import Floats, number_or_nan
-from privatest.unanswered import TWO_UNKNOWN, sentence, unanswered
+from privatest.unanswered_questions import TWO_UNKNOWN, sentence, unanswered
 
 _MARK = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\?""")
 """A question mark, or quoted text, inside which a question mark is a letter."""

@@ -54,7 +54,7 @@ from privatest.hypotheses.mixture import mixed
 from privatest.hypotheses.pair import ContinuousPair, DiscretePair, Pair
 from privatest.hypotheses.sets import Box, corrupted, far_members, make_box, nearest_members, union
 from privatest.numbers import suggestion
-from privatest.unanswered import unanswered
+from privatest.unanswered_questions import unanswered
 
 DEEPEST = 20
 LONGEST = 1_000_000

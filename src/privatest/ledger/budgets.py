@@ -20,7 +20,7 @@ from typing import Any
 from privatest.charge import ANYBODY
 from privatest.errors import InvalidInput
 from privatest.privacy.composition import of_weight, weight
-from privatest.privacy.notions import (
+from privatest.privacy.notion import (
     NEIGHBOURS,
     Approx,
     Gdp,

@@ -26,8 +26,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
-from privatest.addresses import DataAddress
 from privatest.charge import Receipt, RecordedRelease
+from privatest.data_addresses import DataAddress
 from privatest.errors import LedgerTampered
 from privatest.ledger.budgets import (
     Account,
@@ -40,7 +40,7 @@ from privatest.ledger.budgets import (
     price_of,
     read_fraction,
 )
-from privatest.privacy.notions import Notion, Pure
+from privatest.privacy.notion import Notion, Pure
 
 LONGEST_DECIMAL = 17
 LONGEST_FRACTION = 24

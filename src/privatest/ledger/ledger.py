@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privatest import numbers
-from privatest.addresses import DataAddress, is_covered, normalized_covers, overlap, touches
 from privatest.charge import ANYBODY, RecordedRelease, differences
+from privatest.data_addresses import DataAddress, is_covered, normalized_covers, overlap, touches
 from privatest.errors import (
     BudgetExceeded,
     InvalidInput,
@@ -46,7 +46,7 @@ from privatest.ledger.hash_chain import (
     is_same_source,
 )
 from privatest.numbers import Number
-from privatest.privacy.notions import NEIGHBOURS, Notion, Pure, as_notion
+from privatest.privacy.notion import NEIGHBOURS, Notion, Pure, as_notion
 
 if TYPE_CHECKING:
     from privatest.ledger.store import Book, Target

@@ -45,7 +45,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from privatest.addresses import has_ambiguous_login, without_secrets
+from privatest.data_addresses import has_ambiguous_login, without_secrets
 from privatest.errors import (
     InvalidInput,
     LedgerError,
@@ -58,7 +58,7 @@ from privatest.errors import (
 )
 from privatest.ledger.budgets import Protection
 from privatest.ledger.hash_chain import ADVANCE, EMPTY, FORMAT, Head, LedgerRow
-from privatest.privacy.notions import Notion
+from privatest.privacy.notion import Notion
 
 metadata = MetaData()
 

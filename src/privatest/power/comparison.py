@@ -24,7 +24,7 @@ from privatest.hypotheses import DiscretePair, Pair
 from privatest.hypotheses.parse import hardest_pair, make_hypotheses
 from privatest.numbers import Number, root
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, make_notion
-from privatest.privacy.notions import is_straight, notion_words
+from privatest.privacy.notion import is_straight, notion_words
 from privatest.progress_events import each, report_partial
 from privatest.theory.wasserstein import Histograms, merge
 

@@ -15,7 +15,7 @@ from privatest.facts import Described, Fact
 from privatest.hypotheses.parse import make_hypotheses
 from privatest.numbers import Number
 from privatest.privacy import Pure
-from privatest.privacy.notions import replaced
+from privatest.privacy.notion import replaced
 from privatest.progress_events import part
 from privatest.theory import Decomposition, SampleComplexity, decompose_pair, sample_complexity
 

@@ -21,28 +21,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from privatest.documents import reading, value_from_json
-from privatest.privacy.adaptive import AdaptiveLevel as AdaptiveLevel
-from privatest.privacy.adaptive import adaptive_level as adaptive_level
-from privatest.privacy.canonical import canonical_noise as canonical_noise
-from privatest.privacy.chain import Chain as Chain
-from privatest.privacy.chain import Stair as Stair
-from privatest.privacy.gaussian import Gaussian as Gaussian
+from privatest.json_documents import reading, value_from_json
+from privatest.privacy.adaptive_reuse import AdaptiveLevel as AdaptiveLevel
+from privatest.privacy.adaptive_reuse import adaptive_level as adaptive_level
+from privatest.privacy.canonical_noise import canonical_noise as canonical_noise
+from privatest.privacy.decision_chain import Chain as Chain
+from privatest.privacy.decision_chain import Stair as Stair
+from privatest.privacy.gaussian_noise import Gaussian as Gaussian
 from privatest.privacy.noise import Laplace as Laplace
 from privatest.privacy.noise import Logistic as Logistic
 from privatest.privacy.noise import Noise as Noise
 from privatest.privacy.noise import NoNoise as NoNoise
-from privatest.privacy.notions import NOTIONS as NOTIONS
-from privatest.privacy.notions import Approx as Approx
-from privatest.privacy.notions import Gdp as Gdp
-from privatest.privacy.notions import Kl as Kl
-from privatest.privacy.notions import Notion as Notion
-from privatest.privacy.notions import Pure as Pure
-from privatest.privacy.notions import Renyi as Renyi
-from privatest.privacy.notions import Tv as Tv
-from privatest.privacy.notions import Zcdp as Zcdp
-from privatest.privacy.notions import as_notion as as_notion
-from privatest.privacy.notions import make_notion as make_notion
+from privatest.privacy.notion import NOTIONS as NOTIONS
+from privatest.privacy.notion import Approx as Approx
+from privatest.privacy.notion import Gdp as Gdp
+from privatest.privacy.notion import Kl as Kl
+from privatest.privacy.notion import Notion as Notion
+from privatest.privacy.notion import Pure as Pure
+from privatest.privacy.notion import Renyi as Renyi
+from privatest.privacy.notion import Tv as Tv
+from privatest.privacy.notion import Zcdp as Zcdp
+from privatest.privacy.notion import as_notion as as_notion
+from privatest.privacy.notion import make_notion as make_notion
 from privatest.privacy.randomness import RandomSource as RandomSource
 from privatest.privacy.randomness import seeded_source as seeded_source
 from privatest.privacy.randomness import system_source as system_source

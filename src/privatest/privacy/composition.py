@@ -40,9 +40,9 @@ import numpy as np
 
 from privatest.errors import InvalidInput, MissingExtra
 from privatest.numbers import Floats, rounded_up, square_root
-from privatest.privacy.chain import ONE, Chain, Stair
+from privatest.privacy.decision_chain import ONE, Chain, Stair
 from privatest.privacy.noise import Noise
-from privatest.privacy.notions import Approx, Gdp, Notion, Pure, Tv, Zcdp, converted, with_last
+from privatest.privacy.notion import Approx, Gdp, Notion, Pure, Tv, Zcdp, converted, with_last
 from privatest.privacy.tulap import Tulap
 
 

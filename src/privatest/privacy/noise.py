@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privatest import numbers
-from privatest.documents import fields_to_json
 from privatest.errors import InvalidInput
+from privatest.json_documents import fields_to_json
 from privatest.numbers import Floats, Number
 from privatest.privacy import randomness as coins
-from privatest.privacy.notions import Notion, Pure
+from privatest.privacy.notion import Notion, Pure
 from privatest.privacy.randomness import RandomSource, system_source
 
 

@@ -32,7 +32,7 @@ from privatest.privacy.noise import (
     uniform_characteristic,
     whole_quotient,
 )
-from privatest.privacy.notions import Approx, Notion, Tv
+from privatest.privacy.notion import Approx, Notion, Tv
 from privatest.privacy.randomness import RandomSource
 
 # Exponentials are enclosed to this many bits beyond those of the number that they are compared with.

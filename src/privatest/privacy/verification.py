@@ -35,7 +35,7 @@ from privatest.errors import InvalidInput, shown
 from privatest.facts import Described, Fact
 from privatest.numbers import Number
 from privatest.privacy.divergences import golden_maximum, quantile
-from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, make_notion
+from privatest.privacy.notion import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, make_notion
 from privatest.progress_events import part
 
 Records = tuple[Any, ...]

@@ -24,9 +24,9 @@ from typing import Any
 
 from privatest import __version__, options
 from privatest import facts as markup
-from privatest.addresses import without_secrets
 from privatest.bounds import HistogramTest, Optimum
 from privatest.changepoint import ChangePlan, ChangePoint
+from privatest.data_addresses import without_secrets
 from privatest.decision import PrivateTest, Release
 from privatest.errors import InvalidInput, MissingExtra, PrivatestError, shown
 from privatest.estimates import EstimateDesign, EstimateRelease, GroupsDesign, GroupsRelease

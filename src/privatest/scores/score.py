@@ -32,7 +32,8 @@ from typing import Any, ClassVar, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from privatest.documents import (
+from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
+from privatest.json_documents import (
     MOST_ENTRIES,
     fields_from_json,
     fields_to_json,
@@ -44,7 +45,6 @@ from privatest.documents import (
     runs_from_json,
     runs_to_json,
 )
-from privatest.errors import InvalidDistribution, InvalidDocument, InvalidInput
 from privatest.numbers import Floats, Integers, Number, rational
 
 Indices = npt.NDArray[np.intp]

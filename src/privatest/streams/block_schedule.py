@@ -24,7 +24,7 @@ from privatest.hypotheses.parse import Hypotheses
 from privatest.laws.block_laws import ScoreLaw
 from privatest.numbers import first_true
 from privatest.privacy import Noise, Notion, canonical_noise
-from privatest.privacy.notions import budget_word, notion_words, per_row
+from privatest.privacy.notion import budget_word, notion_words, per_row
 from privatest.progress_events import each, part
 from privatest.scores import Score
 from privatest.streams.blocks import SumBlocks

@@ -20,14 +20,14 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from privatest.documents import fields_to_json
 from privatest.engines.arrays import SequenceRecords
 from privatest.engines.records import NO_ENDS, Records, scores_of_each
 from privatest.errors import InvalidDocument, InvalidInput
+from privatest.json_documents import fields_to_json
 from privatest.numbers import Integers
 from privatest.privacy import Noise, Notion, RandomSource
 from privatest.privacy.bulk_draws import draw_blocks, noise_adder
-from privatest.privacy.canonical import CANONICAL
+from privatest.privacy.canonical_noise import CANONICAL
 from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import BoundedCells, DyadicCells
 

@@ -28,7 +28,7 @@ from privatest.hypotheses.parse import Hypotheses, as_hypothesis, pair_or_questi
 from privatest.laws.block_laws import BlockLaws
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Notion, as_notion, canonical_noise, make_notion
-from privatest.privacy.notions import budget_word, notion_words, per_row
+from privatest.privacy.notion import budget_word, notion_words, per_row
 from privatest.streams.blocks import SumBlocks
 from privatest.streams.monitor_plan import Alarm, BitBlocks, Cusum, Intervals, MonitorPlan
 from privatest.streams.paper_intervals import LONGEST_INTERVAL, Majority, recommended_interval

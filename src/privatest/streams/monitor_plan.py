@@ -18,7 +18,7 @@ from privatest.errors import InvalidDocument
 from privatest.facts import Fact
 from privatest.numbers import Integers
 from privatest.privacy import Notion, RandomSource
-from privatest.privacy.notions import notion_words
+from privatest.privacy.notion import notion_words
 from privatest.scores import Cells
 from privatest.streams.blocks import Blocks, SumBlocks
 from privatest.streams.state_file import MONITOR, StateKind

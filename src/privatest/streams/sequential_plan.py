@@ -21,7 +21,7 @@ from privatest.facts import Fact, Probability
 from privatest.laws.fourier import convolution
 from privatest.numbers import Floats
 from privatest.privacy import Notion
-from privatest.privacy.notions import notion_words
+from privatest.privacy.notion import notion_words
 from privatest.streams.blocks import SumBlocks
 from privatest.streams.evalues import PARTS, VoteLaw, VoteLaws, vote_laws
 from privatest.streams.state_file import SEQUENTIAL, StateKind

@@ -18,19 +18,19 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from privatest.addresses import format_of
 from privatest.charge import ANYBODY, Charge, Draw, fingerprint, make_charge
+from privatest.data_addresses import format_of
 from privatest.decision.run import Outcome
-from privatest.documents import reading, value_from_json, value_to_json
 from privatest.engines.records import ORDERED, Column, Records
 from privatest.engines.sources import open_for, placed
 from privatest.engines.units import DIGEST, PlacedRecords, Turns, UnitName
 from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
 from privatest.facts import Described
 from privatest.hypotheses import Hypothesis
+from privatest.json_documents import reading, value_from_json, value_to_json
 from privatest.numbers import Integers
 from privatest.privacy import Notion, Pure, RandomSource, seeded_source, system_source
-from privatest.privacy.notions import notion_words, price_words
+from privatest.privacy.notion import notion_words, price_words
 from privatest.scores import LabelCells
 from privatest.streams.blocks import ONLY_ONE, PLAIN, OneProcess, OpenBlock
 from privatest.streams.state_file import NotWritten, StateFile, UnitRoll

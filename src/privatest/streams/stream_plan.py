@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from privatest.decision.run import Designed, Outcome
-from privatest.documents import fields_to_json
 from privatest.errors import InvalidDocument
+from privatest.json_documents import fields_to_json
 from privatest.privacy import Notion, Pure
-from privatest.privacy.notions import per_row
+from privatest.privacy.notion import per_row
 from privatest.streams.blocks import Blocks
 from privatest.streams.state_file import StateKind
 

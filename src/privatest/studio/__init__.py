@@ -70,7 +70,7 @@ def serve(
         host: address to listen on; one that is not loopback lets others reach the page, with the printed address.
         folder, ledger, max_upload, max_seconds: as for :func:`create_app`.
     """
-    from privatest.studio.lanes import LOOK, NEEDED, begun_early  # it starts processes
+    from privatest.studio.job_queues import LOOK, NEEDED, begun_early  # it starts processes
 
     with begun_early(LOOK, NEEDED):
         try:

@@ -36,10 +36,10 @@ from starlette.requests import ClientDisconnect
 import privatest as pt
 from privatest import errors, options
 from privatest.studio.access import UPLOAD, Guard, Receive, Scope, Send, Token
-from privatest.studio.answering import FIRST, RecordsBody, body, controls
-from privatest.studio.answering import JOBS as PLANNING_JOBS
-from privatest.studio.lanes import LOOK, NEEDED, RUNNING, Busy, Lane
+from privatest.studio.job_queues import LOOK, NEEDED, RUNNING, Busy, Lane
 from privatest.studio.monitors import NOUNS, Monitors
+from privatest.studio.planning_requests import FIRST, RecordsBody, body, controls
+from privatest.studio.planning_requests import JOBS as PLANNING_JOBS
 from privatest.studio.runs import DEMO, KINDS, STAYS, Budgets, Folder, Uploads, address_of
 
 Json = dict[str, Any]

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import privatest as pt
-from privatest import errors, followed, options
-from privatest.studio.answering import arguments, plain_number
-from privatest.studio.lanes import RUNNING, Gone, Lane
+from privatest import errors, followed_file, options
+from privatest.studio.job_queues import RUNNING, Gone, Lane
+from privatest.studio.planning_requests import arguments, plain_number
 from privatest.studio.runs import STAYS, Budgets, Folder, ledger_of
 
 Json = dict[str, Any]
@@ -78,7 +78,7 @@ class _Followed:
         """Read the file's lines as they are added, until stopped or an alarm is raised."""
         assert self.path is not None
         try:
-            file = followed.LineFile(self.path)
+            file = followed_file.LineFile(self.path)
             try:
                 for lines, _ in file.batches(follow=True, remedy=_REMEDY, wait=self._ended):
                     self.feed(lines)
@@ -107,7 +107,7 @@ def _start(name: str, route: str, asked: Json, path: str | None, ledger: str) ->
     """Start the monitor of this worker, charged to the ledger, and return its state."""
     try:
         if path is not None:
-            followed.LineFile(path).close()  # a file that cannot be followed is refused before the charge
+            followed_file.LineFile(path).close()  # a file that cannot be followed is refused before the charge
         settings = arguments(route, asked, options.RULE, options.PAYER)
         monitor = attrgetter(options.QUESTIONS[route].call)(pt)(**settings, ledger=ledger_of(ledger), source=path)
     except errors.PrivatestError as error:

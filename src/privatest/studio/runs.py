@@ -25,7 +25,7 @@ import numpy as np
 
 import privatest as pt
 from privatest import errors, options
-from privatest.studio.answering import arguments, law_of
+from privatest.studio.planning_requests import arguments, law_of
 
 Json = dict[str, Any]
 STAYS = (

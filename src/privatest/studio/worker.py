@@ -23,10 +23,10 @@ from typing import Any
 
 import privatest as pt
 from privatest import errors
-from privatest.studio import answering, monitors, runs
-from privatest.studio.lanes import LOOK, NEEDED
+from privatest.studio import monitors, planning_requests, runs
+from privatest.studio.job_queues import LOOK, NEEDED
 
-JOBS = {**answering.JOBS, **runs.JOBS, **monitors.JOBS}
+JOBS = {**planning_requests.JOBS, **runs.JOBS, **monitors.JOBS}
 FIRST = {LOOK: "decompose", NEEDED: "sample_size"}
 """The functions that the workers of a page's first answers will call."""
 EVERY = 0.4
@@ -39,7 +39,7 @@ def answer(line: str) -> dict[str, Any]:
     """Return the answer to one line: {"ok": result}, or {"error": sentence, "kind": name}."""
     try:
         asked = json.loads(line)
-        return {"ok": answering.plain_number(JOBS[asked["job"]](**asked["arguments"]))}
+        return {"ok": planning_requests.plain_number(JOBS[asked["job"]](**asked["arguments"]))}
     except errors.PrivatestError as error:
         said = [str(error), *filter(None, [errors.charge_note(error)])]
         return {"error": " ".join(said), "kind": type(error).__name__}
@@ -71,7 +71,7 @@ def main() -> None:
             seconds = json.loads(line).get("seconds", 60.0)
             faulthandler.dump_traceback_later(seconds + MARGIN, exit=True, file=nowhere)
             # Plans report progress, which depends on public settings alone; runs on data report nothing.
-            public = json.loads(line)["job"] in answering.JOBS
+            public = json.loads(line)["job"] in planning_requests.JOBS
             with pt.progress(_ProgressPrinter(json.loads(line)["arguments"]) if public else lambda _: None):
                 print(json.dumps(answer(line), allow_nan=False), flush=True)
             faulthandler.cancel_dump_traceback_later()
@@ -90,7 +90,7 @@ class _ProgressPrinter:
             line: dict[str, Any] = {"headway": str(headway)}
             if self._found is not None:
                 rows = [asdict(row) for row in self._found]
-                line |= {"found": answering.plain_number(rows), "asked": self._asked}
+                line |= {"found": planning_requests.plain_number(rows), "asked": self._asked}
             print(json.dumps(line), flush=True)
 
 

@@ -38,8 +38,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privatest import numbers
-from privatest.documents import fraction_from_json, number_from_json
 from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.json_documents import fraction_from_json, number_from_json
 from privatest.numbers import Floats, Number, exp_below, positive, rational, square_root
 from privatest.privacy.divergences import (
     Odds,

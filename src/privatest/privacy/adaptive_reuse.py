@@ -31,7 +31,7 @@ from privatest.errors import InvalidInput
 from privatest.facts import Described, Fact, Probability
 from privatest.numbers import Number, root
 from privatest.privacy.divergences import golden_peak, kullback
-from privatest.privacy.notions import Kl, Notion, Pure, converted, make_notion
+from privatest.privacy.notion import Kl, Notion, Pure, converted, make_notion
 
 VACUOUS = 1000
 """A level that is smaller than alpha by more than this factor is useless."""

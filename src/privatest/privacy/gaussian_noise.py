@@ -21,7 +21,7 @@ from privatest import numbers
 from privatest.numbers import Floats
 from privatest.privacy import randomness as coins
 from privatest.privacy.noise import Noise, positive_within_double
-from privatest.privacy.notions import Gdp, Notion
+from privatest.privacy.notion import Gdp, Notion
 from privatest.privacy.randomness import RandomSource
 
 # From this deviation on the mass of a lattice value is integrated: the difference of two tails would lose digits.

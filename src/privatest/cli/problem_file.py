@@ -27,7 +27,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privatest import addresses, errors, options
+from privatest import data_addresses, errors, options
 from privatest.cli.output import complain, read_bytes, reason
 
 Given = dict[str, Any]
@@ -189,7 +189,7 @@ def write_problem(path: str, settings: Mapping[str, Any]) -> None:
     """
     kept = {name: settings[name] for name in options.KEYS if settings.get(name) is not None}
     for name in ADDRESSES:
-        if name in kept and (address := addresses.without_password(kept[name])) != kept[name]:
+        if name in kept and (address := data_addresses.without_password(kept[name])) != kept[name]:
             kept[name] = address
             complain(
                 f"The password of --{name} is not written to {path!r}. Give it by PGPASSWORD or in ~/.pgpass when you "

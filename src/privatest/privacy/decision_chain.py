@@ -48,7 +48,7 @@ from privatest.numbers import Floats, Integers, clipped, exp_below
 from privatest.privacy import randomness as coins
 from privatest.privacy.divergences import Odds, quantile
 from privatest.privacy.noise import Noise, WholeWidths, two_sided_characteristic, whole_quotient
-from privatest.privacy.notions import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, is_straight
+from privatest.privacy.notion import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, is_straight
 from privatest.privacy.randomness import RandomSource
 
 SMALLEST = 1e-18

@@ -24,12 +24,12 @@ def loader(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
     def load(name: str) -> Any:
         if name not in homes:
-            reason = "" if name.startswith("_") else import_module("privatest.unanswered").unanswered(name)
+            reason = "" if name.startswith("_") else import_module("privatest.unanswered_questions").unanswered(name)
             raise AttributeError(f"module {module!r} has no attribute {name!r}" + (f". {reason}" if reason else ""))
         room = homes[name]
         value = getattr(import_module(f"privatest.{room}"), name) if room else import_module(f"privatest.{name}")
         vars(import_module(module))[name] = value
-        import_module("privatest.parameters").explain(value)  # so that help() explains every parameter
+        import_module("privatest.parameter_help").explain(value)  # so that help() explains every parameter
         return value
 
     return load

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from privatest.addresses import PACKED, format_of
+from privatest.data_addresses import PACKED, format_of
 from privatest.errors import InvalidInput
 
 AT_ONCE = 1 << 16

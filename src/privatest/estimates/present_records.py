@@ -19,7 +19,7 @@ from privatest import numbers
 from privatest.facts import Fact
 from privatest.privacy import Noise, Notion, RandomSource, canonical_noise
 from privatest.privacy.bulk_draws import draw_some
-from privatest.privacy.notions import Neighbourhood
+from privatest.privacy.notion import Neighbourhood
 
 if TYPE_CHECKING:
     from privatest.engines import Records

@@ -26,8 +26,8 @@ from privatest.hypotheses import DiscretePair, Pair
 from privatest.laws import Curves, NoisyTotal, TwoSidedCurves
 from privatest.numbers import Floats, Number, first_true, rational
 from privatest.privacy import NOISES, Logistic, Noise, NoNoise, Notion, Pure, canonical_noise
-from privatest.privacy.chain import decision_noise
-from privatest.privacy.notions import REPLACE, Neighbourhood
+from privatest.privacy.decision_chain import decision_noise
+from privatest.privacy.notion import REPLACE, Neighbourhood
 from privatest.scores import Score, clamped_score, whole_score
 from privatest.scores.score import FEW_VALUES
 

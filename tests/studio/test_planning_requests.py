@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.studio.answering import law_of, plain_number, statistic_law
+from privatest.studio.planning_requests import law_of, plain_number, statistic_law
 
 PAIRS: list[tuple[Any, Any]] = [
     ("bernoulli(0.4)", "bernoulli(0.6)"),

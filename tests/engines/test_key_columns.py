@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from privatest import engines
-from privatest.engines.keys import keys_of_array, keys_of_objects, plain_key
+from privatest.engines.key_columns import keys_of_array, keys_of_objects, plain_key
 from privatest.engines.orders import keys_at, ranks
 from tests.engines.warehouses import SPARK, WAREHOUSES
 

@@ -24,11 +24,11 @@ from fractions import Fraction
 from privatest.errors import InvalidInput
 from privatest.numbers import root, square_root
 from privatest.privacy.divergences import from_logit, golden_maximum, normal
-from privatest.privacy.gaussian import Gaussian
+from privatest.privacy.gaussian_noise import Gaussian
 from privatest.privacy.noise import (
     Noise,
 )
-from privatest.privacy.notions import Approx, Gdp, Kl, Neighbourhood, Notion, Pure, Renyi, Tv, Zcdp, per_row
+from privatest.privacy.notion import Approx, Gdp, Kl, Neighbourhood, Notion, Pure, Renyi, Tv, Zcdp, per_row
 from privatest.privacy.tulap import TruncatedTulap, Tulap, Uniform
 
 CANONICAL = (Tulap, TruncatedTulap, Uniform, Gaussian)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privatest import engines
-from privatest.addresses import reading_facts
+from privatest.data_addresses import reading_facts
 from privatest.decision.design import design
 from privatest.decision.run import Design
 from privatest.engines.arrays import ArrayRecords

@@ -12,7 +12,7 @@ import pytest
 
 from privatest import errors
 from privatest.studio import worker
-from privatest.studio.lanes import Busy, Lane
+from privatest.studio.job_queues import Busy, Lane
 
 ASK: dict[str, Any] = {"null": "bernoulli(0.4)", "alternative": "bernoulli(0.6)", "epsilon": 1.0}
 LONG: dict[str, Any] = {"null": "cauchy(0, 1)", "alternative": "cauchy(0.5, 1)", "epsilon": 0.1}
@@ -47,7 +47,7 @@ def test_a_computation_does_not_outlive_its_limit() -> None:
 def test_what_nobody_waits_for_is_stopped_and_what_waits_is_dropped(
     lane: Lane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privatest.studio.lanes.GRACE", 0.1)
+    monkeypatch.setattr("privatest.studio.job_queues.GRACE", 0.1)
     asyncio.run(lane.answer("look", ASK))  # the worker is there
 
     async def leave(job: str, arguments: dict[str, Any], after: float) -> None:
@@ -115,7 +115,7 @@ def test_of_what_is_not_kept_no_process_is_left(hostile: Any) -> None:
 
 
 def test_no_more_questions_wait_than_are_answered_in_a_while(hostile: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privatest.studio.lanes.MOST_WAITING", 3)
+    monkeypatch.setattr("privatest.studio.job_queues.MOST_WAITING", 3)
     lane = hostile(stoppable=True)
 
     async def ask() -> None:
