@@ -154,7 +154,9 @@ def test_a_step_that_is_cut_anywhere_gives_no_block_a_second_draw(
     if ledgers is not None:
         ledgers.grant("d", epsilon=10**6, **({"unit": "who"} if persons else {}))
     while found.get("over", 0) < 1:
-        at += rng.randint(1, apart * (60 if ledger else 5 if file or begin is sequential else 1))
+        at += rng.randint(
+            1, apart * (15 if ledger and apart > 1 else 60 if ledger else 5 if file or begin is sequential else 1)
+        )
         path = tmp_path / f"{at}.json"
         words: dict[str, Any] = {"state": path} if file else {}
         words |= {"ledger": ledgers, "dataset": "d", "request": f"r{at}"} if ledger else {}

@@ -259,7 +259,7 @@ def parts_of(one: Any, document: dict[str, Any], notion: Any) -> list[tuple[floa
     if isinstance(one, MonitorPlan | SequentialPlan):
         blocks = document.get("blocks") or document["later"]
         if blocks["kind"] == "bits":
-            return [bit_cost(document, blocks["test"], notion)]
+            return [bit_cost(document, blocks["voter"], notion)]
         return [spent(notion, blocks["noise"], reach(document, blocks["score"]))]
     return change_costs(document, document["detector"], notion)
 

@@ -99,7 +99,9 @@ def test_boxes_without_an_end_bound_members_far_out(text: str) -> None:
             elif math.isinf(a):
                 values.append(b - spread)
             else:
-                values.append(a + (b - a) * rng.uniform(0.001, 1))
+                values.append(
+                    a + (b - a) * rng.uniform(0.05 if box.family.name == "zipf" else 0.001, 1)
+                )  # heavier: refused
         cdf = box.member(values).cdf(x)
         assert np.all(cdf >= lower - 1e-12), values
         assert np.all(cdf <= upper + 1e-12), values

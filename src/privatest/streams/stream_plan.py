@@ -50,7 +50,7 @@ class StreamPlan(Designed):
     blocks: Blocks
     """What the blocks release and vote; of unequal ones the later."""
     rule: Any
-    """When a result follows: a frozen dataclass that is a :class:`Rule`."""
+    """When a result follows: a frozen dataclass that is a ``Rule``."""
     notion: Notion
     """What the whole stream meets."""
     max_rows_per_unit: int | None
