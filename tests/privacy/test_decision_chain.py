@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from privatest.privacy import Approx, Chain, Gdp, Kl, Notion, Renyi, Tv, Zcdp
-from privatest.privacy import chain as decision_chain
+from privatest.privacy import decision_chain
 from privatest.privacy.decision_chain import BITS, ONE, chain_levels, chain_starts, decision_noise, proven
 
 pytest.importorskip("flint")
