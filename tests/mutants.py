@@ -85,7 +85,6 @@ WATCHED = [
 # Tests of a file: those of its folder, its doctests, and these.
 BESIDES = [
     "tests/contracts/test_running_privacy.py",
-    "tests/contracts/test_release.py",
     "tests/contracts/test_gates.py",
     "tests/contracts/test_fingerprints.py",
     "tests/contracts/test_promises.py",

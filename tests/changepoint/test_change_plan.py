@@ -157,23 +157,6 @@ def test_auto_takes_the_smaller_computed_accuracy(pair: tuple[str, str]) -> None
     assert each["blocks"].runs >= 1000
 
 
-def test_a_plan_prints_and_travels_as_plain_values() -> None:
-    plan = design_change(*NORMALS, epsilon=0.5, n=400, false_alarm=0.05)
-    document = json.loads(json.dumps(plan.to_dict()))
-    assert document["accuracy"] == plan.accuracy
-    assert document["n"] == 400
-    named = {one.name for one in fields(plan) if not one.name.startswith("_")}
-    assert set(document) == {*named, "format", "budget"} - {"notion"}
-    again = ChangePlan.from_json(json.dumps(document))
-    assert again == plan
-    assert again.power_after(50) == plan.power_after(50)
-    assert "with probability 0.9" in str(plan)
-    assert "false alarm  0.04" in str(plan)
-    assert "_design" not in repr(plan)
-    assert plan.informative is True
-    assert design_change(*NORMALS, epsilon=0.5).informative is None
-
-
 @pytest.mark.parametrize("method", ["auto", "direct", "blocks", "paper"])
 def test_no_change_as_an_answer(method: str) -> None:
     plan = design_change(*COINS, epsilon=1, method=method, false_alarm=0.01)

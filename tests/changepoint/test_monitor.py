@@ -115,18 +115,6 @@ def test_nothing_raw_is_shown() -> None:
     assert shown[0] == shown[1]
 
 
-def test_promises_are_plain_values_and_said() -> None:
-    monitor = pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=0.5, mean_time_between_false_alarms=5000)
-    known = json.loads(json.dumps(monitor.to_dict()))
-    assert known["epsilon"] == monitor.epsilon == 0.5
-    assert known["mean_time_between_false_alarms"] >= 5000
-    assert 0 < known["expected_delay"] < 200
-    assert known["delay_bound"] >= known["block"]
-    assert known["private"] is True
-    assert "epsilon=0.5" in repr(monitor)
-    assert "SIMULATED" in repr(Monitor.of(CUSUM, rng=np.random.default_rng(1)))
-
-
 def test_an_unknown_alternative() -> None:
     monitor = pt.Monitor([0.25] * 4, distance=0.4, epsilon=1, rng=np.random.default_rng(3))
     rng = np.random.default_rng(4)

@@ -30,14 +30,12 @@ from privatest.engines.units import Turns
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
 from privatest.fit.domain import symbols
 from privatest.hypotheses import make_pair
-from privatest.privacy import Tulap
 from privatest.scores import clamped_score
 from privatest.streams.monitor import Monitor
 from privatest.streams.monitor_plan import Cusum, MonitorPlan
 from privatest.streams.stream import Stream
 from tests.changepoint import kills
 from tests.contracts.exhaustive import log_pmf, owners
-from tests.engines import warehouses
 from tests.ledger.server import quick_folder
 from tests.sequential.plans import small_blocks, watching
 
@@ -104,45 +102,11 @@ def test_among_ties_a_person_changes_k_scores_of_their_places(n: int, source: Ca
                 assert (seen - also).total() <= k
 
 
-def releases_log_ratio(each: Fraction, block: int, k: int, n: int, cut: Callable[..., Row] = reached) -> float:
-    """sup over all noisy block totals together: blocks are independent, so their exact losses add up."""
-    losses, worst = [Tulap(each, 1).exact_loss(shift) for shift in range(block + 1)], Fraction(0)
-    for who in owners(n):
-        totals = {}
-        for records in itertools.product((0, 1), repeat=n):
-            seen = cut(records, who, k)
-            totals[records] = [sum(seen[at : at + block]) for at in range(0, len(seen) - block + 1, block)]
-        for person in set(who):
-            # Data sets that agree in the rows of all others are neighbours, all of them, and none else.
-            alike: dict[Row, set[Row]] = {}
-            for records, blocks_of in totals.items():
-                others = tuple(x for x, o in zip(records, who, strict=True) if o != person)
-                alike.setdefault(others, set()).add(tuple(blocks_of))
-            for one, other in itertools.chain(*(itertools.combinations(several, 2) for several in alike.values())):
-                if len(one) != len(other):
-                    return float("inf")
-                worst = max(worst, sum(losses[abs(a - b)] for a, b in zip(one, other, strict=True)))
-    return float(worst)
-
-
-@pytest.mark.parametrize("block", [1, 2, 3])
-@pytest.mark.parametrize("k", [1, 2])
-def test_all_noisy_sums_together_are_private_for_persons(block: int, k: int) -> None:
-    worst = releases_log_ratio(Fraction(1, k), block, k, 6 if (block, k) == (2, 2) else 4)
-    assert worst == 1  # all of epsilon, and no more
-
-
 BROKEN = {
     "the whole of epsilon for each row": (Fraction(1), reached),
     "rows beyond k count": (Fraction(1, 2), uncut),
     "rows are cut by what they hold": (Fraction(1, 2), cut_by_score),
 }
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_the_check_notices(name: str) -> None:
-    each, cut = BROKEN[name]
-    assert releases_log_ratio(each, 1, 2, 4, cut) > 1.4
 
 
 Drawn = list[int]
@@ -193,21 +157,6 @@ def test_the_fit_is_private_for_persons(k: int) -> None:
     narrow = pt.design_fit([0.5, 0.3, 0.2], distance=0.4, epsilon=1, n=4, alpha=0.3).noise
     assert k == 1 or fit_log_ratio(test, narrow, every_choice) > 1.2  # the noise of single rows does not do
     assert fit_log_ratio(test, test.noise, all_rows) > 1.2  # nor does that of k rows where all of them count
-
-
-def test_batches_and_single_records_give_a_person_the_same_turns() -> None:
-    who = ["a", "b", "a", None, "a", "b", "b", 7, 7.0, "7", "c"]
-    turns = Turns(2)
-    singly = [turns.admit(one) is not None for one in who]
-    assert singly == [True, True, True, False, False, True, False, True, True, False, True]
-    turns, found = Turns(2), []
-    for first in range(0, len(who), 3):
-        part = who[first : first + 3]
-        batch = placed(turns, [0] * len(part), column=None, unit=part, order=None)
-        found += [bool(score != SCORE.table[-1]) for score in batch.series(SCORE)]
-        batch.consumed(len(part))
-    zero_counts = SCORE.table[SCORE.cells.index(np.array([0.0]))[0]] != SCORE.table[-1]
-    assert not zero_counts or found == singly
 
 
 def test_a_stream_of_persons_consumes_turns_up_to_the_alarm_only() -> None:
@@ -431,51 +380,6 @@ class TestStates:
 
     def test_kills_notice_a_person_who_counts_again(self) -> None:
         assert kills.run(kills.NEVER, seed=5, persons=True, broken=True).problems != []
-
-
-def in_postgres(frame: pd.DataFrame) -> str:
-    return warehouses.new_table("x bigint, who bigint, moment bigint", *frame.itertuples(index=False, name=None))
-
-
-class TestAddresses:
-    """What other sources are shown to do, on a PostgreSQL server and in a DuckDB file."""
-
-    @pytest.mark.parametrize(("k", "kind"), [(1, "postgres"), (3, "postgres"), (3, "duckdb")])
-    def test_change_points_are_those_of_a_frame(self, k: int, kind: str, tmp_path: Path) -> None:
-        rng = np.random.default_rng(k)
-        moments = rng.permutation(600)
-        records = (rng.random(600) < np.where(moments < 300, 0.2, 0.8)).astype(int)
-        frame = pd.DataFrame({"x": records, "who": rng.integers(0, 400, 600), "moment": moments})
-        columns = {name: frame[name].tolist() for name in frame}
-        table = in_postgres(frame) if kind == "postgres" else warehouses.duckdb_address(columns, tmp_path)
-        asked: dict[str, Any] = {"epsilon": 2, "column": "x", "unit": "who", "order": "moment", "max_rows_per_unit": k}
-        ours, theirs = (pt.detect_change(data, P, Q, rng=np.random.default_rng(7), **asked) for data in (frame, table))
-        assert (theirs.index, theirs.accuracy) == (ours.index, ours.accuracy)
-        several, also = (
-            pt.detect_change(data, P, Q, rng=np.random.default_rng(8), **asked, changes="several")
-            for data in (frame, table)
-        )
-        assert also.indices == several.indices
-        # Rows of a person beyond k count as nothing: with more of them the series is another.
-        whole = engines.open_for(NEED[4], table, column="x", unit="who", order="moment").series(SCORE)
-        cut = engines.open_for(NEED[k], table, column="x", unit="who", order="moment").series(SCORE)
-        assert not np.array_equal(whole, cut)
-
-
-@pytest.mark.parametrize("most", [1, 2, 3])
-def test_rows_that_count_do_not_depend_on_how_a_stream_is_cut(most: int) -> None:
-    rng = np.random.default_rng(most)
-    owner = rng.integers(-1, 4, 40)
-    names: list[Any] = list("abcd")
-    whole = Turns(most).counting(names, owner, np.arange(40), np.zeros(40, dtype=np.int64))
-    for cut in range(1, 40):
-        turns, found = Turns(most), []
-        for part in (slice(0, cut), slice(cut, 40)):
-            places = np.arange(40)[part]
-            counts = turns.counting(names, owner[part], places, np.zeros(len(places), dtype=np.int64))
-            turns.take(names, owner[part][counts])
-            found += counts.tolist()
-        assert found == whole.tolist()
 
 
 @pytest.mark.parametrize(

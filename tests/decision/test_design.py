@@ -5,7 +5,6 @@ What leaves the data: a frozen handful of plain values that say how private they
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -56,25 +55,6 @@ def test_a_design_that_was_saved_asks_the_same(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_a_release_tells_reads_back_and_knows_its_design(kind: str) -> None:
-    design = made(kind)
-    release = design.run(DATA)
-    assert release.design is design
-    assert release.private
-    assert release.replayed is None
-    document = json.loads(json.dumps(release.to_dict()))
-    assert "design" not in document
-    again = type(release).from_dict(document)
-    assert again == release
-    assert again.design is None
-    assert not replace(release, simulated=True).private
-    for one in (design, release):
-        names = [name for name, _, _ in one.facts()]
-        assert len(set(names)) == len(names) >= 6
-        assert all(label in text for label, _, _ in one.lines() for text in (one._repr_html_(), str(one)))
-
-
-@pytest.mark.parametrize("kind", MADE)
 @pytest.mark.parametrize("word", ["unit", "order"])
 def test_what_means_nothing_is_refused_by_name(kind: str, word: str) -> None:
     refused = word == "order" and not isinstance(made(kind), pt.results.ChangePlan)
@@ -99,33 +79,6 @@ def test_a_document_of_another_kind_or_version_is_refused_by_its_format(kind: st
         if name not in ("budget", "format"):
             with pytest.raises(InvalidDocument):
                 type(made(kind)).from_dict({key: value for key, value in document.items() if key != name})
-
-
-@pytest.mark.parametrize("kind", ["blocks", "paper", "distance"])
-def test_a_plan_cannot_be_edited_into_one_that_costs_more_than_it_says(kind: str) -> None:
-    plan = made(kind).to_dict()
-    with pytest.raises(InvalidDocument, match=r"does not meet epsilon=0\.5"):
-        pt.results.ChangePlan.from_dict({**plan, "budget": "pure(0.5)"})
-
-
-def test_a_plan_cannot_be_edited_into_one_whose_test_hides_something_else() -> None:
-    paper = made("paper").to_dict()
-    away = pt.design(*COINS, epsilon=2, n=made("paper").block, neighbours="add-remove").to_dict()
-    with pytest.raises(InvalidDocument, match="a record that comes or goes"):
-        pt.results.ChangePlan.from_dict({**paper, "detector": {**paper["detector"], "voter": away}})
-
-
-@pytest.mark.parametrize("kind", ["test", "optimum", "fit", "blocks"])
-def test_every_release_has_a_picture(kind: str) -> None:
-    pytest.importorskip("matplotlib")
-    release = made(kind).run(DATA)
-    assert release.plot() is not None
-    read = type(release).from_dict(release.to_dict())
-    if kind == "blocks":
-        assert read.plot() is not None
-    else:
-        with pytest.raises(InvalidInput, match=r"design\.plot\(release=release\)"):
-            read.plot()
 
 
 def test_a_decision_and_its_pvalue_are_never_told_apart_without_a_word() -> None:

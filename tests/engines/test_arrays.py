@@ -23,7 +23,7 @@ from privatest.engines import arrays, total
 from privatest.engines.arrays import ArrayRecords, SequenceRecords
 from privatest.hypotheses import make_pair
 from privatest.scores import BoundedCells, DyadicCells, IntegerCells, LabelCells, Score, clamped_score
-from tests.engines.catalogue import HOSTILE, SCORES
+from tests.engines.catalogue import SCORES
 
 
 @pytest.mark.parametrize("name", ["line", "dyadic", "bounded", "integers", "number labels"])
@@ -116,17 +116,8 @@ def edges_of(score: Score) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_totals_are_sums_of_the_table_on_many_numbers(name: str) -> None:
-    score = KERNELS[name]
-    rng = np.random.default_rng(7)
-    values = bulk(score, rng, 100_000)
-    assert total(score, values) == plain(score, values)
-    np.testing.assert_array_equal(ArrayRecords(values).series(score), score.of_numbers(values))
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_totals_are_sums_of_the_table_on_adversarial_numbers_one_by_one(name: str) -> None:
-    """Alone, in pairs and all together: a chunk that overflows on the way takes another path."""
+def test_totals_are_sums_of_the_table_alone_and_among_many(name: str) -> None:
+    """Alone, together, and among many others: a chunk that overflows on the way takes another path."""
     score = KERNELS[name]
     rng = np.random.default_rng(8)
     values = adversarial(score, rng)
@@ -134,9 +125,10 @@ def test_totals_are_sums_of_the_table_on_adversarial_numbers_one_by_one(name: st
     for index in rng.choice(len(values), 1000):
         assert total(score, values[index : index + 1]) == table[index], values[index]
     assert total(score, values[:100]) == int(table[:100].sum())
-    moderate = values[np.abs(values) < 1e290]
-    assert total(score, moderate) == plain(score, moderate)
-    assert total(score, values) == plain(score, values)
+    many = bulk(score, rng, 100_000)
+    np.testing.assert_array_equal(ArrayRecords(many).series(score), score.of_numbers(many))
+    for numbers in (values[np.abs(values) < 1e290], values, many):
+        assert total(score, numbers) == plain(score, numbers)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -162,14 +154,6 @@ def test_the_last_integer_of_the_support_and_the_first_beyond_it() -> None:
     for record, expected in ((2, 6), (3, 6), (10, 6), (11, 9), (12, 9), (-1, 9)):
         assert total(score, np.array([float(record), 0.0])) == expected + 4
         assert ArrayRecords(np.array([float(record)])).series(score).tolist() == [expected]
-
-
-@pytest.mark.parametrize("name", SCORES)
-def test_hostile_neighbours_change_nothing(name: str) -> None:
-    score = SCORES[name].score
-    records = [*SCORES[name].numbers, *SCORES[name].texts]
-    alone = SequenceRecords(records).total(score)
-    assert SequenceRecords([*HOSTILE, *records]).total(score) == alone + len(HOSTILE) * score.odd_score
 
 
 def test_threads_leave_the_filters_of_warnings_as_they_were() -> None:

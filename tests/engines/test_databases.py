@@ -24,7 +24,7 @@ from privatest.engines import open_source
 from privatest.engines.databases import SqlRecords
 from privatest.engines.records import counting_score
 from privatest.errors import InvalidData
-from privatest.scores import LabelCells, Score
+from privatest.scores import Score
 from tests.engines.catalogue import SCORES, first_rows
 from tests.engines.extremes import EXTREMES, doubles, scores
 from tests.engines.warehouses import WAREHOUSES, new_table, postgres
@@ -67,31 +67,6 @@ def test_a_total_is_one_query_and_counts_too(database: str, tmp_path: Path, monk
         assert len(asked) == 2
 
 
-TYPES: list[tuple[str, str, list[Any]]] = [
-    ("BOOLEAN", "boolean", [True, False, None]),
-    ("TINYINT", "smallint", [0, 1, -3, None]),
-    ("BIGINT", "bigint", [0, 1, 2**53 + 1, -(2**63), 2**63 - 1, None]),
-    ("UBIGINT", "numeric(20, 0)", [0, 1, 2**64 - 1, None]),
-    ("HUGEINT", "numeric(39, 0)", [0, 1, 10**38, None]),
-    ("REAL", "real", [0.5, 1.25, None, math.inf, math.nan, -math.inf]),
-    ("DECIMAL(18, 3)", "numeric(18, 3)", [Decimal("0.125"), Decimal("1.300"), Decimal("-2.718"), None]),
-]
-
-
-@pytest.mark.parametrize("name", ["line", "number labels", "integers"])
-def test_numbers_of_every_type(name: str) -> None:
-    score = SCORES[name].score
-    for there, postgresql, values in TYPES:
-        wanted = sorted(expected(score, values))
-        connection = duckdb.connect()
-        connection.execute(f"CREATE TABLE t (x {there})")
-        connection.executemany("INSERT INTO t VALUES (?)", [[value] for value in values])
-        relation = connection.table("t")
-        address = new_table(f"x {postgresql}", *((value,) for value in values))
-        for source in (relation, address):
-            assert engines.total(score, source) == sum(wanted), (there, postgresql)
-
-
 def test_numbers_that_no_double_holds_do_not_raise() -> None:
     """PostgreSQL's numeric is unbounded, and its own cast to a double raises for these."""
     largest, half = 2**1024 - 2**970, Decimal(2) ** -1075
@@ -108,25 +83,6 @@ LABELS = SCORES["text labels"].score
 TEXTS = ["a", "b", "", None, "A", " a", "a ", "\u00e4", "1", "zz", "a"]
 
 
-def by_label(texts: list[Any]) -> int:
-    cells = LABELS.cells
-    assert isinstance(cells, LabelCells)
-    return sum(int(LABELS.table[cells.index_of(text)]) for text in texts)
-
-
-def test_texts_are_compared_by_code_points_whatever_the_collation() -> None:
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE t (x VARCHAR COLLATE NOCASE, who VARCHAR COLLATE NOCASE)")
-    connection.executemany("INSERT INTO t VALUES (?, ?)", [[text, text] for text in TEXTS])
-    assert engines.total(LABELS, connection.table("t"), column="x") == by_label(TEXTS)
-    known = set(TEXTS) - {None}
-    assert open_source(connection.table("t"), column="x", unit="who").count() == len(known)
-    postgres().execute("CREATE COLLATION ignoring (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
-    address = new_table("x text COLLATE ignoring, who text COLLATE ignoring", *((text, text) for text in TEXTS))
-    assert engines.total(LABELS, address, column="x") == by_label(TEXTS)
-    assert open_source(address, column="x", unit="who").count() == len(known)
-
-
 ORDERS: dict[str, tuple[str, str, list[Any]]] = {
     "whole numbers": ("BIGINT", "bigint", [2**60, 2**60 + 1, -3, 7]),
     "dates": ("DATE", "date", ["2024-02-01", "2024-01-31", "1999-12-31", "2024-02-02"]),
@@ -134,20 +90,6 @@ ORDERS: dict[str, tuple[str, str, list[Any]]] = {
     "texts": ("VARCHAR", "text", ["b", "B", "a", "A"]),
 }
 PLACES = {"whole numbers": [2, 3, 0, 1], "dates": [2, 1, 0, 3], "times": [2, 1, 0, 3], "texts": [3, 1, 2, 0]}
-
-
-@pytest.mark.parametrize("kind", ORDERS)
-def test_orders_of_every_type(kind: str) -> None:
-    there, postgresql, keys = ORDERS[kind]
-    numbers = [0.0, 0.3, 0.6, 0.9]
-    connection = duckdb.connect()
-    connection.execute(f"CREATE TABLE t (x DOUBLE, day {there})")
-    connection.executemany("INSERT INTO t VALUES (?, ?)", [[x, key] for x, key in zip(numbers, keys, strict=True)])
-    collation = ' COLLATE "en-x-icu"' if kind == "texts" else ""
-    address = new_table(f"x double precision, day {postgresql}{collation}", *zip(numbers, keys, strict=True))
-    in_order = [score for _, score in sorted(zip(PLACES[kind], expected(LINE, numbers), strict=True))]
-    for source in (connection.table("t"), address):
-        assert open_source(source, column="x", order="day").series(LINE).tolist() == in_order
 
 
 @pytest.mark.parametrize("database", SQL)
@@ -288,22 +230,6 @@ def through_ibis(url: str) -> Iterator[Any]:
         connection.disconnect()
 
 
-def test_nan_is_nobody_and_no_time_in_every_type() -> None:
-    rows = [
-        ("NaN", "NaN", 0.1),
-        ("1.0", "1", 0.9),
-        ("1.00", "2", 0.5),
-        (None, None, 0.3),
-        ("Infinity", "-Infinity", 0.7),
-    ]
-    for kind in ("numeric", "double precision", "real"):
-        address = new_table(f"who {kind}, day {kind}, x double precision", *rows)
-        assert open_source(address, column="x", unit="who").count() == 2
-        s = expected(LINE, [row[2] for row in rows])
-        found = open_source(address, column="x", order="day").series(LINE).tolist()
-        assert found == [s[4], s[1], s[2], *sorted((s[0], s[3]))]
-
-
 STRUCTURE = """
 CREATE DOMAIN share AS numeric(5, 2) CHECK (value < 100); CREATE DOMAIN part AS share;
 CREATE TYPE mood AS ENUM ('zz', 'b', 'a'); CREATE DOMAIN temper AS mood;
@@ -397,20 +323,6 @@ def test_a_run_sees_one_state_of_the_table(database: str, neighbours: str, monke
     three = test.run([0.1, 0.2, 0.3]).statistic
     six = test.run([0.1, 0.2, 0.3] * 2).statistic if neighbours == "add-remove" else None
     assert found in (three, six)
-
-
-def test_labels_with_nul_and_other_characters_that_parsers_mind() -> None:
-    labels = ["a\0", "\0", "a'b", "a\\b", 'a"b', "%s", "$1", "\n", "\U0001f600", "\ufeff"]
-    law = dict.fromkeys(labels, 0.1)
-    score = pt.design(law, {**law, labels[0]: 0.15, labels[1]: 0.05}, epsilon=1, n=9, clamp="paper").score
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE t (x VARCHAR)")
-    texts = [*labels, "a", "", "\0\0", None]
-    connection.executemany("INSERT INTO t VALUES (?)", [[text] for text in texts])
-    assert engines.total(score, connection.table("t")) == engines.total(score, texts)
-    storable = [text for text in texts if text is None or "\0" not in text]
-    address = new_table("x text", *((text,) for text in storable))
-    assert engines.total(score, address) == engines.total(score, storable)
 
 
 @pytest.mark.parametrize("database", SQL)

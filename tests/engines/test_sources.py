@@ -52,16 +52,6 @@ def numbers(name: str, n: int) -> np.ndarray:
     return values
 
 
-def test_blocks_start_where_told_and_leave_the_rest() -> None:
-    score, values = score_of("line"), np.linspace(-2, 2, 23)
-    scores = score.of_numbers(values)
-    assert block_totals(score, values, 5, start=2) == [int(scores[2 + 5 * j : 7 + 5 * j].sum()) for j in range(4)]
-    assert block_totals(score, values, 24) == []
-    assert block_totals(score, values, 23) == [int(scores.sum())]
-    assert block_totals(score, [], 3) == []
-    assert block_totals(score, values, 3, start=30) == []
-
-
 def test_sums_that_could_leave_64_bits_are_refused() -> None:
     score = score_of("line", 16)
     wide = Score(
@@ -217,80 +207,7 @@ def test_wrong_structure_is_an_error_that_says_so(name: str) -> None:
         total(SCORES["line"].score, source)
 
 
-class TestColumns:
-    tables = (
-        pd.DataFrame({"amount": [0.5, 1.5], "age": [3, 4]}),
-        pl.DataFrame({"amount": [0.5, 1.5], "age": [3, 4]}),
-        pa.table({"amount": [0.5, 1.5], "age": [3, 4]}),
-        pa.record_batch({"amount": pa.array([0.5, 1.5]), "age": pa.array([3, 4])}),
-    )
-
-    @pytest.mark.parametrize("table", tables, ids=lambda table: type(table).__name__)
-    def test_a_column_is_taken_by_name(self, table: Any) -> None:
-        score = SCORES["line"].score
-        assert total(score, table, column="amount") == by_hand(score, [0.5, 1.5])
-        with pytest.raises(InvalidData, match=r"No column 'amout' in the data\. Did you mean 'amount'\?"):
-            total(score, table, column="amout")
-        with pytest.raises(InvalidData, match="2 columns"):
-            total(score, table)
-
-    def test_a_name_for_a_single_column_is_refused(self) -> None:
-        for source in (NUMBERS, [1.0], pd.Series(NUMBERS), pa.array(NUMBERS)):
-            with pytest.raises(InvalidData, match="single column"):
-                open_source(source, column="x")
-
-
-class TestTypesThatDoNotFit:
-    @pytest.mark.parametrize("name", NUMERIC)
-    def test_text_where_numbers_are_due(self, name: str) -> None:
-        texts = ["1", "2"]
-        sources = [np.array(texts), np.array([b"1"]), pd.Series(texts, dtype="string")]
-        if pd.Series(texts).dtype != object:  # pandas 3; before it, text was objects, of which any may be text
-            sources += [pd.Series(texts)]
-        sources += [pl.Series(texts), pl.Series(texts, dtype=pl.Categorical), pl.Series(texts, dtype=pl.Enum(texts))]
-        sources += [pa.array(texts), pa.chunked_array([texts]), pa.array(texts).dictionary_encode()]
-        sources += [np.ma.masked_array(texts, [True, False])]
-        if NUMPY_TEXT:
-            sources += [np.array(texts, dtype=np.dtypes.StringDType())]
-        sources += [pd.Series(texts, dtype=pd.ArrowDtype(pa.string()))]
-        for source in sources:
-            with pytest.raises(InvalidData, match=r"The data are (text|bytes)"):
-                total(SCORES[name].score, source)
-
-
 SECRET = 4711.25
-SECRETS: list[Any] = [
-    np.full((2, 2), SECRET),
-    np.array([SECRET + 0j]),
-    {"x": SECRET},
-    str(SECRET),
-    SECRET,
-    pd.DataFrame({"a": [SECRET], "b": [SECRET]}),
-    pa.array([[SECRET]]),
-    pl.Series([[SECRET]]),
-    np.array([str(SECRET)]),
-]
-
-
-@pytest.mark.parametrize("source", SECRETS, ids=lambda source: type(source).__name__)
-def test_the_message_of_an_error_never_holds_a_record(source: Any) -> None:
-    with pytest.raises(InvalidData) as caught:
-        total(SCORES["line"].score, source)
-    assert "4711" not in str(caught.value) + repr(caught.value.args)
-
-
-def test_empty_sources_have_no_records_and_no_total() -> None:
-    for source in (
-        [],
-        (),
-        np.array([]),
-        pd.Series([], dtype=float),
-        pl.Series([], dtype=pl.Float64),
-        pa.array([], pa.int64()),
-    ):
-        records = open_source(source)
-        assert records.count() == 0
-        assert records.total(SCORES["line"].score) == 0
 
 
 def test_no_description_of_data_shows_a_record(tmp_path: Path) -> None:

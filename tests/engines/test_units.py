@@ -18,8 +18,6 @@ from hypothesis import strategies as st
 
 from privatest import engines
 from privatest.engines.records import Surplus
-from privatest.engines.records import nearest as rounded
-from privatest.engines.units import sum_of_persons
 from privatest.errors import InvalidData
 from privatest.scores import DyadicCells, Score
 
@@ -57,15 +55,6 @@ def test_every_row_of_a_unit_counts_alike() -> None:
     assert summed([("ann", 1), ("ann", None)], 1) == 2
 
 
-def test_the_sum_is_rounded_once_and_not_for_each_person() -> None:
-    """A thousand persons with one 1 among five rows: 200, and not 0 nor 1,000."""
-    rows = [(who, float(i == 0)) for who in range(1000) for i in range(5)]
-    assert summed(rows, 1) == 200
-    assert summed(rows[:10], 1) == 0  # 2/5
-    assert summed(rows[:15], 1) == 1  # 3/5
-    assert summed([("ann", 1), ("ann", 0)], 1) == 1  # halves go up
-
-
 @settings(max_examples=40)
 @given(
     rows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=14),
@@ -94,13 +83,6 @@ def test_totals_of_units_beyond_64_bits_are_exact() -> None:
     rows = [(who, x) for who in range(5) for x in (0.0, 1.0)]
     assert engines.total(wide, frame(rows), column="x", unit="who", max_rows_per_unit=2) == 5 * (2**63 - 1)
     assert engines.total(wide, frame(rows), column="x", unit="who") == nearest(Fraction(5 * (2**63 - 1), 2))
-
-
-def test_negative_sums_are_rounded_as_positive_ones_are() -> None:
-    for total in range(-12, 13):
-        assert sum_of_persons([(4, 4, total)], 1) == (1, Fraction(total, 4))
-        assert rounded(Fraction(total, 4)) == nearest(Fraction(total, 4))
-        assert rounded(Fraction(total + 4, 4)) == rounded(Fraction(total, 4)) + 1
 
 
 def test_rows_of_persons_with_too_many_are_drawn_and_nothing_else_is() -> None:
@@ -220,19 +202,3 @@ def test_order_by_every_type(kind: str, library: str) -> None:
     elif library == "pandas objects":
         source = pd.DataFrame({"when": pd.Series(ORDERS[kind], dtype=object), "x": table["x"].to_numpy()})
     assert engines.open_source(source, column="x", order="when").series(DIGITS).tolist() == [1, 2, 3, 4]
-
-
-def test_ties_are_broken_by_the_score_and_may_not_straddle_a_block() -> None:
-    table = pa.table({"when": [1, 1, 2, 2, 2, 3], "x": [5.0, 1.0, 7.0, 2.0, 4.0, 0.0]})
-    records = engines.open_source(table, column="x", order="when")
-    assert records.series(DIGITS).tolist() == [1, 5, 2, 4, 7, 0]
-    with pytest.raises(InvalidData, match="Column 'when' does not order the records"):
-        engines.block_totals(DIGITS, table, 3, "x", order="when")
-    assert engines.block_totals(DIGITS, table, 5, "x", order="when") == [19]
-    assert engines.block_totals(DIGITS, table, 3, "x", order="when", start=2) == [13]
-    assert engines.block_totals(DIGITS, table, 3, "x") == [13, 6]  # in the order they lie in
-
-
-class Hostile(datetime.datetime):
-    def isoformat(self, *_: Any, **__: Any) -> str:
-        raise ValueError

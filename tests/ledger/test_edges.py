@@ -10,30 +10,12 @@ from pathlib import Path
 import pytest
 
 from privatest.errors import (
-    LedgerUnavailable,
     RequestConflict,
 )
 from privatest.ledger import Ledger
 from privatest.ledger.budgets import Protection
 from privatest.ledger.ledger import Request
-from privatest.ledger.store import Address
 from privatest.privacy import Pure
-
-
-def test_a_ledger_is_a_file_that_may_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
-    Address.of(path).check_folder(create=True)
-    with pytest.raises(LedgerUnavailable, match=r"^No ledger at"):
-        Address.of(path).check_folder(create=False)
-    os.mkfifo(path.with_name("pipe"))
-    with pytest.raises(LedgerUnavailable, match="is a pipe or a device"):
-        Address.of(path.with_name("pipe")).check_folder(create=True)
-    path.touch()
-    Address.of(path).check_folder(create=False)
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(LedgerUnavailable, match="this user may not read it"):
-        Address.of(path).check_folder(create=False)
 
 
 def test_a_fork_waits_until_no_thread_is_inside_a_ledger(path: Path) -> None:

@@ -17,7 +17,6 @@ from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, Ledge
 from privatest.ledger import Ledger
 from privatest.ledger.budgets import fraction_text
 from privatest.ledger.hash_chain import LedgerRow
-from privatest.ledger.ledger import ROWS_AT_A_TIME
 from tests.ledger.server import Server
 
 ROWS, HEAD = "privatest_ledger_rows", "privatest_ledger_head"
@@ -86,18 +85,6 @@ def test_a_damaged_row_however_old_stops_charges_on_every_data_set(path: Path, d
     assert request(ledger, "q0", dataset="other") == {}, "what was released before is still given out"
 
 
-def test_verifying_reads_in_portions_that_fit_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger = Ledger(path)
-    ledger.grant("claims", epsilon=1)
-    for k in range(4):
-        request(ledger, f"q{k}")
-    assert ROWS_AT_A_TIME > 9
-    pin = ledger.fingerprint()
-    for portion in (1, 2, 4, 8, 9, 10):
-        monkeypatch.setattr("privatest.ledger.ledger.ROWS_AT_A_TIME", portion)
-        assert ledger.verify(since=pin) == 9
-
-
 class TestAmounts:
     @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(-1), -TINY])
     def test_a_forged_charge_that_is_free_or_less_is_found(self, path: Path, epsilon: Fraction) -> None:
@@ -137,13 +124,6 @@ def test_charges_are_on_disk_when_they_are_said_to_be(path: Path) -> None:
             name: book.connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("synchronous", "journal_mode")
         }
     assert found == {"synchronous": 3, "journal_mode": "delete"}, "3 is EXTRA"
-
-
-def test_commits_wait_for_the_disk_of_the_server(server: Server) -> None:
-    url = server.new_schema()
-    for given, kept in (("off", "on"), ("local", "local"), ("remote_apply", "remote_apply")):
-        with Ledger(f"{url}%20-csynchronous_commit%3D{given}") as ledger, ledger._store.write() as book:
-            assert book.connection.exec_driver_sql("SHOW synchronous_commit").scalar() == kept
 
 
 def test_a_frozen_server_obeys_the_timeout(server: Server) -> None:

@@ -13,8 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from privatest.privacy import Approx, Chain, Gdp, Kl, Notion, Renyi, Tv, Zcdp
-from privatest.privacy import decision_chain
+from privatest.privacy import Approx, Chain, Gdp, Kl, Notion, Renyi, Tv, Zcdp, decision_chain
 from privatest.privacy.decision_chain import BITS, ONE, chain_levels, chain_starts, decision_noise, proven
 
 pytest.importorskip("flint")
