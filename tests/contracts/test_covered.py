@@ -52,6 +52,9 @@ MADE: dict[str, Callable[..., Any]] = {
     "groups": lambda **w: pt.design_groups(n=(40, 30), **w),
     "groups of those present": lambda **w: pt.design_groups(n=(40, 30), missing="count", **w),
     "table": lambda **w: pt.design_table(labels=["a", "b"], n=40, **w),
+    "table test": lambda **w: pt.design_table(labels=["a"], n=40, **w).power(
+        {"a": 0.2, "b": 0.8}, {"a": 0.8, "b": 0.2}
+    ),
     "add-remove table": lambda **w: pt.design_table(between=(0, 1), n=40, neighbours="add-remove", **w),
     "blocks": lambda **w: pt.design_change(*COINS, method="blocks", **w),
     "direct": lambda **w: pt.design_change(*COINS, method="direct", assume_change=True, **w),
@@ -241,6 +244,8 @@ def excess_reach(document: dict[str, Any]) -> int:
 
 def parts_of(one: Any, document: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
     """What all that it releases costs, in numbers that add up."""
+    if (document.get("noise") or {}).get("kind") == "weighted":
+        return weighted_costs(document, notion)
     if isinstance(one, pt.results.PrivateTest):
         shift = reach(document, document["score"], document["scale"], document["shift"])
         if document["noise"]["kind"] == "chain":
@@ -310,6 +315,18 @@ def chain_cost(notion: Any, noise: Any, shift: int) -> tuple[float, ...]:
 
 def log(height: int) -> float:
     return math.log(height / ONE) if height else -math.inf
+
+
+def weighted_costs(document: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
+    """Of noisy counts that are summed with the weights of the scores; with other weights nothing is hidden."""
+    weights, scores = (
+        document["noise"]["weights"],
+        [value for value, times in document["score"]["table"] for _ in range(times)],
+    )
+    moved = {score - weight for score, weight in itertools.zip_longest(scores, weights, fillvalue=math.inf)}
+    if len(moved) > 1 or document["scale"] != 1 or document["shift"]:
+        return [(math.inf,)]
+    return [spent(notion, document["noise"]["noise"], rows(document))] * sides(document)
 
 
 def sides(document: dict[str, Any]) -> int:
@@ -387,7 +404,20 @@ def objects(part: Any) -> Iterator[dict[str, Any]]:
         yield from objects(inner)
 
 
-ONE_OF_EACH = ["test", "fit", "estimate", "groups", "blocks", "direct", "paper", "given", "unknown", "changes", "table"]
+ONE_OF_EACH = [
+    "test",
+    "fit",
+    "estimate",
+    "groups",
+    "blocks",
+    "direct",
+    "paper",
+    "given",
+    "unknown",
+    "changes",
+    "table",
+    "table test",
+]
 ONE_OF_EACH += ["monitor", "monitor of fit", "monitor of a given test", "sequential"]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -140,3 +141,30 @@ def test_nested_columns_and_dates_are_refused_by_name(name: str, paying: dict[st
         assert paying["ledger"].left("d") == 1
         for file in tmp_path.glob("a.*"):
             file.unlink()
+
+
+def _objects(values: list[Any]) -> Any:
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+UNDECLARING: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "array of objects": _objects,
+    "pandas": lambda values: pd.Series(_objects(values), dtype=object),
+    "pandas categories": lambda values: pd.Series(_objects(values), dtype="category"),
+    "pandas categories, listed": lambda values: pd.Series(
+        pd.Categorical(values, categories=pd.Index(_objects([0, 1, "x", "y", 2.5]), dtype=object))
+    ),
+    "polars": lambda values: pl.Series(values, dtype=pl.Object),
+    "Arrow": lambda values: pa.nulls(len(values)),
+}
+
+
+@pytest.mark.parametrize("name", UNDECLARING)
+def test_where_nothing_is_declared_no_record_is_refused(name: str) -> None:
+    """Also where a library derives a type from the records, as pandas does of categories."""
+    for values in ([0, 1], [0, "x"], ["x", "y"], ["x", 2.5], [True, False], [None, None]):
+        for test in (NUMBERS, LABELS, CODES):
+            assert test.run(UNDECLARING[name](values)).private, values

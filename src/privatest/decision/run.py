@@ -457,9 +457,9 @@ class Design(Designed, Generic[R]):
             column: which column holds the records.
             unit: which column says whose row it is. A person with m rows counts as min(m, k) records, k being
                 ``max_rows_per_unit`` (1 where the design has no such setting), and all rows are hidden together. Sums
-                add all rows of a person, scaled to k where there are more; where cells are counted (fits, the best
-                possible tests, the first of two steps), k rows of each are drawn without looking at them; where
-                order matters, the first k count. Rows that say nobody's are not used.
+                add all rows of a person, scaled to k where there are more; where cells are counted (tables and tests by
+                them, fits, the best possible tests, the first of two steps), k rows of each are drawn without looking
+                at them; where order matters, the first k count. Rows that say nobody's are not used.
             order: which column gives the order of time; refused by tests, which do not look at it.
             odd_epsilon: release also, for so much more epsilon, about which share of the records made no sense to the
                 question (``release.odd_share``): those that are missing, unreadable or outside of what it is about.

@@ -734,12 +734,14 @@ def from_pandas(values: Any, column: str | None = None) -> Column | StreamRecord
 
 
 def _declared_by_categories(dtype: Any, column: str | None) -> Declared:
-    """Return what the type of the categories declares. Which categories there are depends on records."""
+    """Return what the type of the categories declares. Nothing if pandas may have derived it from the records."""
     name = f"category of {dtype}"
     if getattr(dtype, "kind", "O") in "mMc":
         raise unsupported_type(f"dtype {name}", column=column)
-    if str(dtype).startswith("str") or str(dtype) == "object":
-        return Declared("text", name, column)  # pandas before version 3 keeps texts as objects
+    if isinstance(dtype, np.dtype) or str(dtype) == "str":
+        return Declared(column=column)
+    if str(dtype).startswith("str"):
+        return Declared("text", name, column)
     found = _declared_by_numpy(dtype, column) if hasattr(dtype, "kind") else Declared(column=column)
     return replace(found, type=name) if found.type else found
 

@@ -11,10 +11,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from privatest.charge import Draw
 from privatest.decision import PrivateTest
 from privatest.decision.construction import calibrated_cutoffs
 from privatest.decision.worst_case import sides_of, worst_score
@@ -23,12 +25,16 @@ from privatest.hypotheses import Distribution
 from privatest.hypotheses.parse import make_hypotheses
 from privatest.laws.weighted_counts import WeightedNoise, weighted
 from privatest.numbers import Floats, Integers
-from privatest.privacy import Noise, Notion
+from privatest.privacy import Noise, Notion, RandomSource
+from privatest.privacy.bulk_draws import draw_rows
 from privatest.privacy.canonical_noise import counts_guarantee
 from privatest.privacy.composition import adds_up_within
 from privatest.privacy.notion import REPLACE, Neighbourhood
 from privatest.scores import Cells, Score, score_with_laws
 from privatest.scores.score_law import cell_law
+
+if TYPE_CHECKING:
+    from privatest.engines import Records
 
 FINE = 1 << 9
 """The number of lattice steps between the smallest and the largest weight."""
@@ -39,7 +45,7 @@ class TableTest(PrivateTest):
     """A test by a weighted sum of noisy counts.
 
     Guarantees: a run meets ``notion`` because the noise is that of noisy counts which meet it together, summed with the
-    weights of the score. So it may be run on a table that was released, at no cost, or on data.
+    weights of the score. So it may be run on a released table, at no cost, or on data, whose cells are counted.
     """
 
     KIND: ClassVar[str] = "test by a table"
@@ -48,11 +54,30 @@ class TableTest(PrivateTest):
     def hidden(self) -> bool:
         """Whether the noise is that of counts that meet the notion, with the weights of the score."""
         noise = self.noise
-        if not isinstance(noise, WeightedNoise) or self.neighbours != "replace" or self.scale != 1 or self.shift:
+        plain = self.neighbours == "replace" and self.scale == 1 and not self.shift and self.coin is None
+        if not isinstance(noise, WeightedNoise) or not plain:
             return False
         same = len(noise.weights) == len(self.score.table) and np.ptp(self.score.table - np.array(noise.weights)) == 0
         around = Neighbourhood(self.neighbours, self.max_rows_per_unit)
         return bool(same) and adds_up_within(counts_guarantee(noise.noise, around), self.notion)
+
+    def check(self, records: Records) -> None:
+        """Refuse records of a wrong type or number, and a test whose error rates cannot be computed."""
+        from privatest.engines.records import check_count, counting_score  # planning needs no engine
+
+        records.check(counting_score(self.score.cells))
+        check_count(records.count(), self.n)
+        _ = self.alpha
+
+    def draw(self, records: Records, source: RandomSource) -> Draw:
+        """Count the cells and draw the noisy total of these counts.
+
+        Of a person who has more rows than count, rows are drawn, as for a table. The noise hides whole records only: it
+        takes the values that the weights can reach, which tell fractions of a person's rows apart.
+        """
+        counts = records.histogram(self.score.cells, partial(draw_rows, source))
+        found = sum(one * count for one, count in zip(self.score.table.tolist(), counts, strict=True))
+        return self.draw_of(found + self.noise.draw(source))
 
     def total(self, doubled: Integers) -> Fraction:
         """The noisy total of a table.
