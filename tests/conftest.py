@@ -1,10 +1,10 @@
 """What every test may use: numbers worth reading in the summary, documents whose examples run, and the two tiers.
 
 `make test` runs every test, but of a test whose cases together take longer than :data:`SECONDS_OF_A_TEST` only as many
-as fit into that, spread over all of them and at least the first and the last; `make exhaustive` runs the other cases,
-and the tests marked `exhaustive`. How long the slowest case of a test takes stands in tests/seconds.txt;
-`pytest --measure` (some tests or all, in one process or several) writes down those that it runs. The summary names
-tests that take long and do not stand there.
+as fit into that, spread over all of them: at least the first and the last, or the first alone where one case takes
+longer than twice that. `make exhaustive` runs the other cases, and the tests marked `exhaustive`. How long the slowest
+case of a test takes stands in tests/seconds.txt; `pytest --measure` (some tests or all, in one process or several)
+writes down those that it runs. The summary names tests that take long and do not stand there.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def long_cases(items: list[pytest.Item], seconds: Mapping[str, float]) -> list[p
     for name, several in cases.items():
         slowest = seconds.get(name, 0.0)
         room = len(several) if slowest * len(several) <= SECONDS_OF_A_TEST else int(SECONDS_OF_A_TEST / slowest)
-        kept = {round(place) for place in spread(len(several), min(max(room, 2), len(several)))}
+        least = 2 if slowest <= 2 * SECONDS_OF_A_TEST else 1
+        kept = {round(place) for place in spread(len(several), min(max(room, least), len(several)))}
         left_out += [item for place, item in enumerate(several) if place not in kept]
     return left_out
 

@@ -31,13 +31,18 @@ def item(nodeid: str, *marks: str) -> Any:
 
 def test_of_a_long_test_as_many_cases_are_kept_as_a_second_has_room_for() -> None:
     every = [item(f"a.py::test_b[{case}]") for case in range(9)]
-    several = [*every, *(item(f"a.py::test_c[{case}]") for case in range(4)), item("a.py::test_d")]
+    several = [*every, *(item(f"a.py::{name}[{case}]") for name in ("test_c", "test_e") for case in range(4))]
+    several.append(item("a.py::test_d"))
     left_out = [
-        each.nodeid for each in long_cases(several, {"a.py::test_b": 0.3, "a.py::test_c": 7, "a.py::test_d": 9})
+        each.nodeid
+        for each in long_cases(
+            several, {"a.py::test_b": 0.3, "a.py::test_c": 1.5, "a.py::test_e": 7, "a.py::test_d": 9}
+        )
     ]
     assert left_out == [
         *(f"a.py::test_b[{case}]" for case in (1, 2, 3, 5, 6, 7)),
         *(f"a.py::test_c[{case}]" for case in (1, 2)),
+        *(f"a.py::test_e[{case}]" for case in (1, 2, 3)),
     ]
     assert long_cases(every, {"a.py::test_b": 0.1}) == []
     marked = [*every[:2], *(item(each.nodeid, EXHAUSTIVE) for each in every[2:])]

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from scipy import optimize, stats
 
@@ -119,19 +118,6 @@ def test_weighted_errors_against_every_threshold(n: int, x: float, y: float, eps
     found = balanced([table], [len(ratio)], ratio)
     assert np.all(found <= exact * (1 + 1e-9) + 1e-16)
     assert np.all(found >= exact * (1 - epsilon**2) - 1e-16)  # real thresholds instead of whole ones, in gaps
-
-
-def random_cases(count: int, seed: int) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float, int]]:
-    rng = np.random.default_rng(seed)
-    found = []
-    while len(found) < count:
-        k = int(rng.integers(2, 5))
-        p, q = rng.dirichlet(np.full(k, rng.choice([0.4, 1.0, 3.0])), size=2)
-        if rng.random() < 0.3:
-            p[0] = 0.0
-            p /= p.sum()
-        found.append((p, q, float(rng.choice([0.05, 0.3, 1.0, 2.0, 5.0])), int(rng.integers(1, 13 if k < 4 else 6))))
-    return found
 
 
 def test_staircases_are_private_and_nearly_exact() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import warnings
 from decimal import Decimal
 from fractions import Fraction
@@ -18,7 +17,7 @@ import privatest as pt
 from privatest.changepoint import block_tests
 from privatest.changepoint.block_tests import BitsModel, voter_of
 from privatest.engines.sources import open_source
-from privatest.errors import Infeasible, InvalidData, InvalidDocument, InvalidInput
+from privatest.errors import Infeasible, InvalidData, InvalidInput
 from privatest.privacy import system_source
 from tests.engines.openers import FRAMES, SINGLE
 
@@ -86,30 +85,6 @@ def test_odd_records_are_no_numbers() -> None:
     labels = voter_of(stated(mean_test, labels=["a", 1, ("b", 2)]))
     places = labels.values(open_source(["a", 1, ("b", 2), "c", None, [3]])).tolist()
     assert places == [0, 1, 2, 3, 3, 3]
-
-
-def test_order_and_persons_are_kept_as_elsewhere() -> None:
-    rng = np.random.default_rng(2)
-    when, x = rng.permutation(40), rng.random(40)
-    frame = pd.DataFrame({"x": x, "when": when, "who": np.arange(40) // 4})
-    seen = Recorder()
-    test = stated(seen, n=10)
-    plan = pt.design_change(test=test, assume_change=True, beta=0.3)
-    plan.run(frame, column="x", order="when")
-    np.testing.assert_array_equal(np.concatenate(seen.blocks), x[np.argsort(when)])
-    seen.blocks.clear()
-    rows = pt.design_change(test=test, assume_change=True, beta=0.3, max_rows_per_unit=2)
-    assert (rows.epsilon, rows.price) == (2, 2)
-    rows.run(frame, column="x", unit="who")
-    counted = np.where(np.arange(40) % 4 < 2, x, np.nan)
-    np.testing.assert_array_equal(np.concatenate(seen.blocks), counted)
-    monitor = pt.Monitor(test=stated(seen, n=10, alpha=0.01, beta=0.01), max_rows_per_unit=2)
-    seen.blocks.clear()
-    monitor.update_many(frame, column="x", unit="who")
-    np.testing.assert_array_equal(np.concatenate(seen.blocks)[:40], counted)
-    assert monitor.epsilon == 2
-    with pytest.raises(InvalidData, match="equal values lie on both sides of a block's end"):
-        plan.run(frame.assign(when=0), column="x", order="when")
 
 
 def test_labels_reach_the_function_from_a_database_too_and_numbers_do_not(tmp_path: Path) -> None:
@@ -240,27 +215,6 @@ def test_a_functions_design_goes_into_no_document(tmp_path: Path) -> None:
     assert (named.null, named.alternative) == ("normal(0, 1)", "normal(1, 1)")
 
 
-def test_a_ledger_is_charged_once_for_all_blocks(tmp_path: Path) -> None:
-    ledger = pt.Ledger(tmp_path / "ledger.db")
-    ledger.grant("d", epsilon=2)
-    paying: dict[str, Any] = {"ledger": ledger, "dataset": "d"}
-    seen = Recorder()
-    test = stated(seen, epsilon=0.5)
-    data = np.repeat([0.0, 1.0], 200)
-    first = pt.detect_change(data, test=test, request="a", **paying)
-    again = pt.detect_change(data, test=test, request="a", **paying)
-    assert (first.index, ledger.spent("d"), len(seen.blocks)) == (200, 0.5, 40)
-    assert (again.index, again.replayed is not None) == (200, True)
-    with pytest.raises(pt.errors.RequestConflict):
-        pt.detect_change(data, test=stated(seen, epsilon=0.5, alpha=0.2), request="a", **paying)
-    with pytest.raises(pt.errors.RequestConflict):
-        pt.detect_change(data, test=stated(mean_test, epsilon=0.5), request="a", **paying)
-    pt.Monitor(test=test, request="b", **paying).update_many(data)
-    assert ledger.spent("d") == 1
-    pt.Monitor(test=pt.design(*COINS, epsilon=0.25, n=20), request="c", **paying)
-    assert ledger.spent("d") == 1.25
-
-
 def rows(most: int, **given: Any) -> Any:
     test = given.pop("test", None) or stated(mean_test, epsilon=0.5)
     return pt.design_change(test=test, max_rows_per_unit=most, assume_change=True, beta=0.3, **given)
@@ -336,14 +290,3 @@ def test_a_stated_test_must_be_whole(given: dict[str, Any], message: str) -> Non
     asked: dict[str, Any] = {"function": mean_test, "n": 10, "alpha": 0.1, "beta": 0.1, "epsilon": 1, **given}
     with pytest.raises(InvalidInput, match=message):
         pt.block_test(asked.pop("function"), **asked)
-
-
-def test_a_document_cannot_be_edited_into_a_test_that_costs_more() -> None:
-    document = json.loads(pt.design_change(test=pt.design(*COINS, epsilon=1, n=9)).to_json())
-    for part, message in (
-        (pt.design(*COINS, epsilon=2, n=9).to_dict(), "does not meet epsilon=1"),
-        ({"format": "privatest/other/1"}, "of the format"),
-        (pt.design(*COINS, epsilon=1, n=9, test="llr").to_dict(), "is not private"),
-    ):
-        with pytest.raises(InvalidDocument, match=message):
-            pt.results.ChangePlan.from_dict({**document, "detector": {**document["detector"], "voter": part}})

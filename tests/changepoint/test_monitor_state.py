@@ -364,48 +364,6 @@ def test_an_older_state_in_the_same_place_is_refused_and_the_price_is_named(tmp_
     assert pt.Monitor.load(path).seen == 0
 
 
-def test_a_state_is_safe_on_disk_before_it_has_its_name_and_before_it_is_remembered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a power failure could undo: the order of the calls that prevent it, and what they find."""
-    path, calls = tmp_path / "state.json", []
-    monitor = Monitor.of(WATCH)
-    monitor.save(path)
-    before = path.read_bytes()
-    fsync, replace, pwrite = os.fsync, os.replace, os.pwrite
-
-    def place(descriptor: int) -> str:
-        found = os.fstat(descriptor)
-        names = [entry for entry in (tmp_path, *tmp_path.iterdir()) if os.path.samestat(found, entry.stat())]
-        return names[0].name if names else "?"
-
-    def flushing(descriptor: int) -> None:
-        where = place(descriptor)
-        whole = where != "state.json.next" or bool(read_text((tmp_path / where).read_bytes(), "it"))
-        calls.append(("fsync", where, whole, path.read_bytes() == before))
-        fsync(descriptor)
-
-    def naming(one: Path, other: Path) -> None:
-        calls.append(("replace", Path(one).name, Path(other).name, monitor.trace == ()))
-        replace(one, other)
-
-    def remembering(descriptor: int, text: bytes, offset: int) -> int:
-        calls.append(("pwrite", place(descriptor), offset, monitor.trace == ()))
-        return pwrite(descriptor, text, offset)
-
-    monkeypatch.setattr(os, "fsync", flushing)
-    monkeypatch.setattr(os, "replace", naming)
-    monkeypatch.setattr(os, "pwrite", remembering)
-    monitor.update_many(QUIET[: WATCH.block])
-    assert calls == [
-        ("fsync", "state.json.next", True, True),
-        ("replace", "state.json.next", "state.json", True),
-        ("fsync", tmp_path.name, True, False),
-        ("pwrite", "state.json.lock", 0, True),
-    ]
-    assert len(monitor.trace) == 1
-
-
 @pytest.mark.parametrize("begun", ["fresh", "restored", "restored twice"])
 def test_a_state_that_was_written_but_not_named_is_followed_after_a_restore_too(
     begun: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -20,7 +20,7 @@ from privatest.changepoint.block_sums import SumsDetector
 from privatest.changepoint.several_changes import SeveralDetector, Switches
 from privatest.engines import open_source
 from privatest.engines.records import totals_of_blocks
-from privatest.errors import Infeasible, InvalidData, InvalidDocument, InvalidInput
+from privatest.errors import Infeasible, InvalidData, InvalidInput
 from privatest.privacy import Pure, canonical_noise
 
 # Three outcomes: speaks for Q, says nothing, speaks for P.
@@ -184,26 +184,6 @@ def test_the_spacing_leaves_whole_blocks_enough_on_either_side(n: int) -> None:
         assert whole >= reach + 1
     assert made.accuracy == reach * made.block + made.block // 2
     assert made.spacing == (reach + 2) * made.block
-
-
-def test_the_plan_travels_and_refuses_what_is_edited() -> None:
-    made = plan()
-    assert pt.results.ChangePlan.from_json(made.to_json()) == made
-    document = made.to_dict()
-    with pytest.raises(InvalidDocument, match="does not meet"):
-        pt.results.ChangePlan.from_dict({**document, "budget": "pure(0.1)"})
-    with pytest.raises(InvalidDocument):
-        pt.results.ChangePlan.from_dict({**document, "detector": {}})
-
-
-def test_an_outcome_travels() -> None:
-    found = plan().run(series((200, 400), RNG(3)), rng=RNG(4))
-    assert pt.results.ChangePoint.from_dict(found.to_dict()) == found
-    assert "SIMULATED" in str(found)
-    assert str(found.indices[0]) in found.sentence
-    quiet = plan().run(series((), RNG(3)), rng=RNG(5))
-    assert quiet.indices == ()
-    assert "No change" in quiet.sentence
 
 
 def test_a_series_of_the_alternative_alone_has_no_index_and_says_so() -> None:

@@ -6,7 +6,6 @@ independently of the package's own floats, so that log-ratios are good to better
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
@@ -18,7 +17,6 @@ from privatest.privacy.verification import data_sets, measure, neighbouring
 
 __all__ = [
     "decision_log_ratio",
-    "largest_log_ratio",
     "log_pmf",
     "log_sf",
     "neighbouring_totals",
@@ -81,22 +79,6 @@ def neighbouring_totals(scores: Iterable[int], n: int) -> set[tuple[int, int]]:
             found |= {(here, there), (there, here)}
         found.add((here, here))
     return found
-
-
-def largest_log_ratio(noise: Noise, totals: Iterable[tuple[int, int]], reach: int) -> float:
-    """sup of log Pr[T = t | data] / Pr[T = t | neighbour] over neighbours and all noisy totals t.
-
-    All t within ``reach`` of the totals are tried and, since the logistic's ratio grows towards its tails, a
-    few very far ones.
-    """
-    parity = int(2 * noise.offset)
-    near = 2 * np.arange(-reach, reach + 1) + parity
-    far = 2 * math.ceil(200 / noise.decay_rate) * np.array([-1, 1]) + parity
-    values = np.concatenate([near, far])
-    return max(
-        float(np.max(np.abs(log_pmf(noise, values) - log_pmf(noise, values - 2 * shift))))
-        for shift in {b - a for a, b in totals}
-    )
 
 
 def decision_log_ratio(noise: Noise, cutoff: Fraction, totals: Iterable[tuple[int, int]]) -> float:

@@ -97,24 +97,18 @@ def conversions() -> Iterator[tuple[Notion, str, dict[str, Any], Callable[[], An
         yield one, "gdp", {}, lambda e=e: mpmath.sqrt(8) * mpmath.erfinv(mpmath.tanh(e / 2)), SLACK
         # rho = e^2/2 is what is known of all of pure(e); e tanh(e/2), the order 1, is what response has at least.
         yield one, "zcdp", {}, lambda e=e: e * mpmath.tanh(e / 2), float(half / mpmath.tanh(half)) - 1 + SLACK
-        for order in (1.5, 7):
-            yield one, "renyi", {"order": order}, lambda e=e, a=order: response_renyi(e, mp(a)), SLACK
+        yield one, "renyi", {"order": 1.5}, lambda e=e: response_renyi(e, mp(1.5)), SLACK
         yield one, "approx", {"epsilon": loss / 2}, lambda e=e: response_delta(e, mp(0), e / 2), SLACK
-        for delta in (1e-6, 0.05):
-            both, d = Approx(loss, delta), mp(delta)
-            yield both, "tv", {}, lambda e=e, d=d: response_delta(e, d, mp(0)), SLACK
-            yield both, "approx", {"epsilon": loss / 2}, lambda e=e, d=d: response_delta(e, d, e / 2), SLACK
+        both, d = Approx(loss, 0.05), mp(0.05)
+        yield both, "tv", {}, lambda e=e, d=d: response_delta(e, d, mp(0)), SLACK
+        yield both, "approx", {"epsilon": loss / 2}, lambda e=e, d=d: response_delta(e, d, e / 2), SLACK
         mu, one = mp(loss), Gdp(loss)
         yield one, "tv", {}, lambda mu=mu: mpmath.erf(mu / mpmath.sqrt(8)), SLACK
         yield one, "zcdp", {}, lambda mu=mu: mu**2 / 2, 0.0
         yield one, "renyi", {"order": 3}, lambda mu=mu: 3 * mu**2 / 2, 0.0
         yield one, "kl", {}, lambda mu=mu: mu**2 / 2, 0.0
-        for epsilon in (0.05, 0.5, 2.0):
-            exact = gaussian_delta(mu, mp(epsilon))
-            if exact > 1e-14:
-                yield one, "approx", {"epsilon": epsilon}, lambda exact=exact: exact, SLACK
-    for eta in (0.001, 0.2):
-        yield Tv(eta), "approx", {"epsilon": 0.7}, lambda eta=eta: mp(eta), 0.0
+        yield one, "approx", {"epsilon": 0.5}, lambda mu=mu: gaussian_delta(mu, mp(0.5)), SLACK
+    yield Tv(0.2), "approx", {"epsilon": 0.7}, lambda: mp(0.2), 0.0
     for bound in (0.1, 1.5):
         b = mp(bound)
         kinds: list[tuple[Notion, Callable[[Any, Any], Any]]] = [

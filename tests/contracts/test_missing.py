@@ -268,29 +268,6 @@ def test_the_share_of_a_label_is_one_of_the_records_that_are_present(form: str, 
     assert found.present_interval[0] <= (labels != None).sum() <= found.present_interval[1]  # noqa: E711 - by entry
 
 
-DESIGNED: dict[str, Callable[[], Any]] = {
-    "test": lambda: pt.design("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=20),
-    "estimate": lambda: pt.design_estimate("bernoulli(?)", epsilon=1, n=20),
-    "estimate of a share": lambda: pt.design_estimate("categorical(1=?)", epsilon=1, n=20),
-    "estimate in two steps": lambda: pt.design_estimate("normal(mean=?, sd=1)", between=(-1e4, 1e4), epsilon=1, n=100),
-    "groups": lambda: pt.design_groups(n=(20, 20), epsilon=1),
-    "fit": lambda: pt.design_fit({0: 0.5, 1: 0.5}, distance=0.4, epsilon=1, n=60),
-    "optimum": lambda: pt.optimum("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=4).test,
-    "change": lambda: pt.design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1),
-    "votes": lambda: pt.design_change(test=pt.design("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=5)),
-    "changes": lambda: pt.design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=400, changes="several"),
-}
-
-
-@pytest.mark.parametrize("name", DESIGNED)
-def test_records_are_looked_at_for_every_question(name: str) -> None:
-    found = pt.check([0, 1, None, 1e5] * 5, DESIGNED[name]())
-    anything = name in ("estimate of a share", "estimate in two steps")  # another label, any number
-    assert (found.records, found.missing, found.odd) == (20, 5, 5 if anything else 10)
-    assert "NOT PRIVATE" in str(found)
-    assert ("clamp" in str(found)) == (found.clamp is not None)
-
-
 def test_every_engine_finds_the_same_pair(tmp_path: Any) -> None:
     plan = pt.design_estimate("normal(mean=?, sd=1)", between=(-2, 2), epsilon=1, n=60, missing="count")
     rng = np.random.default_rng(5)

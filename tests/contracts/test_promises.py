@@ -262,7 +262,7 @@ def combinations(opener: str, folder: Path) -> Iterator[tuple[str, bool, Callabl
                 yield f"{shape_name} / {name} / {way}", allowed(seen, mechanism, opener), run, purse
 
 
-# The comparison is the same for all engines: these are asked for every combination, others for some in `make test`.
+# The comparison is the same for all engines: these are asked for every combination, others for some.
 WHOLE = ("list", "pandas", "DuckDB")
 SOME = 7
 # A question takes Spark a second or two.
@@ -290,8 +290,6 @@ def steps() -> Iterator[Any]:
             yield pytest.param(name, SPARK_TAKES_EVERY, id=name, marks=SPARK)
         else:
             yield pytest.param(name, 1 if name in WHOLE else SOME, id=name)
-        if name not in ("Spark", *WHOLE):
-            yield pytest.param(name, 1, id=f"{name}, all", marks=pytest.mark.exhaustive)
 
 
 @pytest.mark.parametrize(("opener", "takes_every"), list(steps()))

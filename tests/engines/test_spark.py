@@ -177,6 +177,7 @@ def test_rows_that_arrive_meanwhile_are_in_count_and_sum_or_in_neither(tmp_path:
         (tmp_path / "1.parquet").unlink()
 
 
+@pytest.mark.exhaustive
 def test_an_executor_killed_during_the_job_changes_nothing(root: Path) -> None:
     """Two executor processes; one gets kill -9 when a part of the tasks is done."""
     spark()  # where there is no Java, this says so

@@ -152,40 +152,6 @@ def test_what_is_wrong_is_said(call: Any, words: str) -> None:
         call(table((9, 9)))
 
 
-def test_a_design_is_kept_and_asked_again(tmp_path: Path) -> None:
-    design = pt.design_groups(n=(50, 80), epsilon=0.5, alternative="greater", above=0.5)
-    assert pt.results.GroupsDesign.from_json(design.to_json()) == design
-    data, ledger = table(), pt.Ledger(tmp_path / "l.db")
-    ledger.grant("d", epsilon=1)
-    words: dict[str, Any] = {"group": "arm", "column": "y", "ledger": ledger, "dataset": "d"}
-    first = design.run(data, **words, request="r")
-    again = design.run(data, **words, request="r")
-    assert again.replayed
-    assert (again.pvalue, again.interval) == (first.pvalue, first.interval)
-    with pytest.raises(pt.errors.PrivatestError):
-        design.run(data, **{**words, "group": None}, request="r2")  # refused before anything is charged
-    design.run(data, **words, request="r3")
-    with pytest.raises(pt.errors.BudgetExceeded):
-        design.run(data, **words, request="r4")
-    assert pt.results.GroupsRelease.from_dict(first.to_dict()).interval == first.interval
-    with pytest.raises(pt.errors.PrivatestError, match="50"):
-        design.run(data.y[:40], data.y[50:])
-
-
-def test_files_that_a_grant_names_are_paid_from_that_grant(tmp_path: Path) -> None:
-    """Two files are known to the ledger by their names: another data set's budget does not pay for them."""
-    one, other = (tmp_path / name for name in ("old.csv", "new.csv"))
-    for path in (one, other):
-        path.write_text("y\n" + "0\n1\n" * 30)
-    ledger = pt.Ledger(tmp_path / "l.db")
-    ledger.grant("trial", epsilon=1, covers=[one, other])
-    ledger.grant("toys", epsilon=9)
-    words: dict[str, Any] = {"epsilon": 1, "ledger": ledger, "column": "y"}
-    with pytest.raises(pt.errors.PrivatestError, match="trial"):
-        pt.compare_groups(str(one), str(other), **words, dataset="toys", request="a")
-    pt.compare_groups(str(one), str(other), **words, dataset="trial", request="a")
-
-
 def test_a_sample_size_has_the_power() -> None:
     design = pt.design_groups(n=(100, 100), epsilon=1)
     n = design.sample_size(rate=0.2, lift=0.5, beta=0.2)

@@ -58,16 +58,6 @@ SIZES = [(k, m) for k in range(2, 7) for m in range(1, 9) if math.comb(k + m - 1
 
 
 @pytest.mark.parametrize(("k", "m"), SIZES)
-def test_sensitivity_is_exactly_one_over_the_larger(k: int, m: int) -> None:
-    largest = max(
-        (abs(distance_from_uniform(a) - distance_from_uniform(b)) for a in histograms(k, m) for b in neighbours(a)),
-        default=Fraction(0),
-    )
-    # One record has one histogram up to names: nothing changes.
-    assert largest == (Fraction(1, max(m, k)) if m > 1 else 0)
-
-
-@pytest.mark.parametrize(("k", "m"), SIZES)
 def test_the_integers_carry_the_statistic_and_their_width_is_attained(k: int, m: int) -> None:
     excess = uniformity(k, m)
     assert excess.width == (k // math.gcd(k, m) if m >= k else 1)

@@ -142,10 +142,6 @@ def test_far_tails_are_accurate_relative_to_themselves(noise: Noise, target: flo
                 assert small[1] < target
 
 
-class TestConvolutionAndInversion:
-    """Two methods for one number, also where noise outweighs the records' spread."""
-
-
 @needs_long_doubles
 @pytest.mark.parametrize("n", [10**4, pytest.param(10**6, marks=pytest.mark.exhaustive), 10**9])
 @pytest.mark.parametrize("noise", noises(512, Fraction(1))[:4], ids=repr)

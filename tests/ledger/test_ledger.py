@@ -6,7 +6,6 @@ import os
 import pickle
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,12 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from privatest.errors import BudgetExceeded, InvalidInput, RequestConflict
 from privatest.ledger import Ledger
-from tests.ledger.server import quick_folder
 
 Ask = Callable[..., dict[str, Any]]
 
@@ -129,38 +125,6 @@ def test_a_draw_that_fails_is_not_charged(ledger: Ledger, ask: Ask) -> None:
     assert ask("q") == {"decision": "null", "request": "q"}
 
 
-CRASH = """
-import os, sys
-from privatest.ledger import Ledger
-ledger = Ledger(sys.argv[1])
-ask = {"dataset": "claims", "request": "q", "epsilon": 0.1, "design": "sha256:aa"}
-ledger.perform(**ask, draw=lambda: {"by": "it"}, release=lambda _: os._exit(9))
-"""
-
-
-def test_a_crash_after_the_charge_leaves_it_charged(ledger: Ledger, ask: Ask, target: str) -> None:
-    ledger.grant("claims", epsilon=Fraction(1, 10))
-    assert subprocess.run([sys.executable, "-c", CRASH, target], env=with_source(), timeout=600).returncode == 9
-    assert ledger.left("claims") == 0
-    assert ask("q", draw=never) == {"by": "it"}
-    assert ledger.left("claims") == 0
-    assert ledger.verify() == 3
-
-
-def test_of_two_that_complete_one_request_the_first_recorded_is_returned_by_both(ledger: Ledger, ask: Ask) -> None:
-    ledger.grant("claims", epsilon=1)
-
-    def slow() -> dict[str, Any]:
-        assert ask("q", draw=lambda: {"by": "fast"}) == {"by": "fast"}
-        return {"by": "slow"}
-
-    found = ask("q", draw=slow)
-    assert found == {"by": "fast"}
-    assert (found.receipt.replayed, found.receipt.read) == (True, True)  # type: ignore[attr-defined]
-    assert ledger.spent("claims") == Fraction(1, 10)
-    assert ledger.verify() == 3
-
-
 def test_a_budget_may_be_raised_and_lowered_to_what_is_spent(ledger: Ledger, ask: Ask) -> None:
     ledger.grant("claims", epsilon=0.5)
     ask("q", epsilon=0.5)
@@ -264,17 +228,11 @@ print("forked 12 times beside 3 busy threads")
 """
 
 
+@pytest.mark.exhaustive
 def test_a_fork_beside_busy_threads_harms_neither_side(target: str) -> None:
     command = [sys.executable, "-W", "ignore", "-c", FORK, target]
     done = subprocess.run(command, env=with_source(), capture_output=True, text=True, timeout=600)
     assert "forked 12 times" in done.stdout, done.stderr
-
-
-@settings(max_examples=15)
-@given(asked=st.lists(st.fractions(min_value=Fraction(1, 1000), max_value=1), min_size=1, max_size=8))
-def test_requests_are_granted_exactly_while_they_fit(asked: list[Fraction]) -> None:
-    with tempfile.TemporaryDirectory(dir=quick_folder()) as folder:
-        fill(Ledger(Path(folder) / "ledger.db"), asked)
 
 
 def fill(ledger: Ledger, asked: list[Fraction]) -> None:

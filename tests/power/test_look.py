@@ -16,8 +16,6 @@ import privatest as pt
 from privatest import report
 from privatest.errors import InvalidInput
 from privatest.power.data_check import Look
-from tests.engines.openers import FRAMES
-from tests.engines.warehouses import SPARK, WAREHOUSES
 
 NORMAL = "normal(0, 1)", "normal(1, 1)"
 ANSWERS = {"yes": 0.3, "no": 0.7}, {"yes": 0.7, "no": 0.3}
@@ -73,16 +71,6 @@ def test_the_ends_of_the_clamp() -> None:
 
 COLUMNS = {"x": [0.5, 1.5, None, 40.0, math.nan, math.inf], "who": [1, 1, 2, 2, 3, None]}
 TEXTS = {"x": ["yes", "YES", None, "", "no "], "who": [1, 2, 3, 4, 5]}
-
-
-@pytest.mark.parametrize("opener", [*FRAMES, "DuckDB", "DuckDB file", "PostgreSQL", pytest.param("Spark", marks=SPARK)])
-def test_every_source_is_looked_at(opener: str, tmp_path: Path) -> None:
-    make: Any = {**FRAMES, **WAREHOUSES}[opener]
-    look = pt.check(make(COLUMNS, tmp_path), *NORMAL, column="x")
-    assert (look.records, look.odd, look.low_end) == (6, 3, 2)
-    assert look.missing + look.outside + look.unreadable == 3
-    texts = pt.check(make(TEXTS, tmp_path), *ANSWERS, column="x")
-    assert (texts.records, texts.missing, texts.unknown_labels, texts.other_case) == (5, 2, 2, 2)
 
 
 def test_it_says_first_that_it_is_not_private(caplog: pytest.LogCaptureFixture) -> None:

@@ -30,6 +30,7 @@ def test_binary_pairs_need_at_most_one_record_more(optimality, show) -> None:  #
     assert all(case.bound <= case.best for case in found)
 
 
+@pytest.mark.exhaustive
 def test_ternary_pairs_need_at_most_a_tenth_or_two_records_more(optimality, show) -> None:  # type: ignore[no-untyped-def]
     found = optimality.cases([optimality.TERNARY[i] for i in (0, 6)], (0.5, 3))
     worst = max(found, key=lambda case: case.ratio)

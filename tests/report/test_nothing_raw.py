@@ -119,6 +119,7 @@ def test_no_text_holds_it(seen: tuple[list[tuple[str, Any, Any, list[float]]], l
         assert not any(spelled(text, secrets) for text in texts)
 
 
+@pytest.mark.exhaustive
 def test_no_picture_holds_it(seen: tuple[list[tuple[str, Any, Any, list[float]]], list[str]]) -> None:
     for kind, design, result, raw in seen[0]:
         drawn = [design.plot() if kind == "detect" else design.plot(release=result)]

@@ -30,7 +30,6 @@ from privatest.scores import (
     clamped_score,
     realised_clamp,
 )
-from privatest.scores.clamped import MOST_CELLS, cell_masses, partition
 
 mp = mpmath.mp
 Cdf = Callable[[Any], Any]
@@ -275,31 +274,3 @@ def continuous(name: str) -> ContinuousPair:
     pair = make_pair(*PAIRS[name])
     assert isinstance(pair, ContinuousPair)
     return pair
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_the_clamped_ratio_varies_little_within_a_cell(name: str) -> None:
-    pair = continuous(name)
-    low, high, step, spread = -1.0, 1.0, 2.0 / 512, 0.5
-    cells, edges = partition(pair, low, high, step, spread)
-    assert 3 <= cells.count <= MOST_CELLS + 2
-    assert len(edges) == cells.count - 1
-    assert np.all(np.diff(edges) > 0)
-    # the variation within each record's cell, over records of both hypotheses, not over landmarks
-    rng = np.random.default_rng(3)
-    for law in (pair.null, pair.alternative):
-        x = law.sample(rng, 2000)
-        place = np.searchsorted(edges, x, side="right")
-        ends = np.concatenate([[edges[0]], edges, [edges[-1]]])
-        a, b = (np.clip(pair.ratio(ends[place + side]), low, high) for side in (0, 1))
-        assert math.sqrt(float(np.mean(np.nan_to_num(a - b) ** 2)) / 12) <= max(step, spread / 24)
-
-
-def test_masses_are_accurate_relative_to_themselves_in_both_tails() -> None:
-    edges = np.array([-30.0, -20.0, -8.0, 0.0, 1.0, 9.0, 25.0])
-    pair = continuous("normal")
-    masses = cell_masses(pair.null, edges)
-    with mpmath.workdps(250):
-        points = [mpmath.mpf("-inf"), *map(mpmath.mpf, edges.tolist()), mpmath.mpf("inf")]
-        exact = [float(mpmath.ncdf(b) - mpmath.ncdf(a)) for a, b in itertools.pairwise(points)]
-    np.testing.assert_allclose(masses, exact, rtol=1e-12)
