@@ -69,13 +69,9 @@ def ordered_findings(case: Case, opener: str, folder: Path) -> dict[str, Any]:
         "total": units.total(score),
     }
     need = engines.Need(case.most, ordered=True)
-    if opener == "Spark":  # a cluster keeps no places of units
-        with pytest.raises(InvalidData, match="cannot be given here together with a question about the order"):
-            engines.open_for(need, source, column="x", unit="who", order="day")
-    else:
-        texts = pt.data.read_as(source, text_order=True)  # days are texts of no ISO form
-        days = engines.open_for(need, texts, column="x", unit="who", order="day")
-        found["placed blocks by day"] = refusable(lambda: days.block_totals(score, case.block, case.start))
+    texts = pt.data.read_as(source, text_order=True)  # days are texts of no ISO form
+    days = engines.open_for(need, texts, column="x", unit="who", order="day")
+    found["placed blocks by day"] = refusable(lambda: days.block_totals(score, case.block, case.start))
     found |= {
         "series": ordered.series(score).tolist(),
         "values": told(ordered, len(case.columns["when"])),
@@ -83,7 +79,7 @@ def ordered_findings(case: Case, opener: str, folder: Path) -> dict[str, Any]:
         "count": units.count(),
         "cells": units.histogram(score.cells, first_rows),
     }
-    return found if opener == "Spark" else {**found, "placed series by day": days.series(score).tolist()}
+    return {**found, "placed series by day": days.series(score).tolist()}
 
 
 def told(records: Any, n: int) -> list[Any]:

@@ -252,8 +252,6 @@ def containers(records: list[Any], *, text: bool) -> Iterator[tuple[str, Callabl
         yield "fractions", lambda: [Fraction(int(x)) for x in floats]
         yield "arrow int64", lambda: pa.array(floats.astype(np.int64))
         yield "polars Int64", lambda: pl.Series("x", floats.astype(np.int64))
-        if hasattr(pl, "Int128"):
-            yield "polars Int128", lambda: pl.Series("x", floats.astype(np.int64)).cast(pl.Int128)
         yield "arrow decimal", lambda: pa.array([Decimal(int(x)) for x in floats], type=pa.decimal128(30, 0))
         yield "polars Decimal", lambda: pl.Series("x", [Decimal(int(x)) for x in floats])
     if not text and all(r is None or float(r).is_integer() for r in records if r == r):

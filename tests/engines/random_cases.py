@@ -323,7 +323,7 @@ def findings(case: Case, source: Any, *, few: bool = False) -> dict[str, Any]:
     found: dict[str, Any] = {"count": records.count(), "total": records.total(case.score)}
     if not (few and case.number % 5):
         found["cells"] = records.histogram(case.score.cells, first_rows)
-    if not case.order or (case.unit and not hasattr(records, "in_places")):  # a cluster keeps no places of units
+    if not case.order:
         return found
     placed: Any = records.in_places() if case.unit else records  # type: ignore[attr-defined]
     placed.check(case.score)

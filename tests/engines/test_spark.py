@@ -44,12 +44,11 @@ def test_every_double_gets_the_score_it_has_in_memory(name: str, tmp_path: Path)
     cells, numbers = EXTREMES[name], doubles(EXTREMES[name])
     records = open_source(frame({"x": numbers, "when": list(range(len(numbers)))}, tmp_path), column="x", order="when")
     assert isinstance(records, SparkRecords)
-    F = records.language.functions
     wanted = {f"s{i}": score for i, score in enumerate(scores(cells))}
-    made = [sql.score_of_number(s, F.col("r"), records.language).alias(name) for name, s in wanted.items()]
-    by_expressions = sorted(records.rows.select("o", *made).collect())
+    made = {name: sql.score_of_number(s, records.rows.r, records.language) for name, s in wanted.items()}
+    by_expressions = records.runner.whole(records.rows.select("o", **made)).sort_by("o")
     for name_of_score, score in wanted.items():
-        assert_same(numbers, [row[name_of_score] for row in by_expressions], score)
+        assert_same(numbers, by_expressions[name_of_score].to_pylist(), score)
 
 
 def assert_same(numbers: list[Any], found: list[int], score: Score) -> None:
@@ -107,7 +106,9 @@ def test_count_and_total_take_one_job(tmp_path: Path) -> None:
 def test_no_python_worker_is_needed(tmp_path: Path) -> None:
     records = open_source(frame({"x": [0.5], "when": [1]}, tmp_path), column="x", order="when")
     assert isinstance(records, SparkRecords)
-    plan = records._sorted(SCORES["dyadic"].score)._jdf.queryExecution().executedPlan().toString()
+    query = records._scored(SCORES["dyadic"].score).order_by("o")
+    runner: Any = records.runner
+    plan = runner.frame(query)._jdf.queryExecution().executedPlan().toString()
     assert "Sort" in plan
     assert "Python" not in plan
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -508,8 +507,6 @@ SLICE = 1 << 18
 """Rows of an Arrow table that are read at a time."""
 UTC = "+00:00"
 """Zone that is written after a time that was converted to UTC."""
-FEW_CATEGORIES = 1 << 14
-"""Largest number of categories that are looked up once for each chunk, rather than each record by itself."""
 
 
 def arrow_kind(kind: Any, column: str | None = None) -> str:
@@ -724,11 +721,9 @@ def from_pandas(values: Any, column: str | None = None) -> Column | StreamRecord
         return from_array(values.to_numpy(dtype=np.float64, na_value=np.nan), kind=declared)
     if type(dtype).__name__ == "CategoricalDtype":
         declared = _declared_by_categories(dtype.categories.dtype, column)
-        if len(dtype.categories) <= FEW_CATEGORIES:
-            categorical = getattr(array, "_values", array)  # an index keeps its categorical there
-            codes, distinct = np.asarray(categorical.codes), categorical.categories.astype(object).tolist()
-            return CodedRecords(codes, distinct, declared)
-        return SequenceRecords(array.astype(object).tolist(), declared)
+        categorical = getattr(array, "_values", array)  # an index keeps its categorical there
+        distinct = categorical.categories.astype(object).tolist()
+        return CodedRecords(np.asarray(categorical.codes), distinct, declared)
     declared = Declared("text", str(dtype), column) if str(dtype).startswith("str") else Declared(column=column)
     return SequenceRecords(array.astype(object).tolist(), declared)
 
@@ -756,59 +751,14 @@ def _chunked(values: Any) -> Any:
     return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
 
-def from_polars(values: Any, column: str | None = None) -> Column:
-    """Return the records of a polars column."""
-    if not hasattr(values, "dtype"):
-        raise InvalidData(f"The data are a polars {type(values).__name__}. Pass one column: a Series.")
-    dtype, name = values.dtype, str(values.dtype)
-    if dtype.is_temporal() or dtype.is_nested():
-        raise unsupported_type(f"type {name}", column=column)
-    if name == "Boolean" or (dtype.is_numeric() and not dtype.is_decimal()):
-        if values.null_count() or name == "Boolean" or name.endswith("128"):
-            values = values.cast(sys.modules["polars"].Float64)
-        content: Any = "truths" if name == "Boolean" else "numbers"
-        return from_array(values.to_numpy(), kind=Declared(content, name, column))
-    if dtype.is_decimal():
-        floats = np.array([np.nan if x is None else float(x) for x in values.to_list()], dtype=np.float64)
-        return ArrayRecords(floats, Declared("numbers", name, column))
-    content = "text" if name.startswith(("String", "Categorical", "Enum")) else "bytes" if name == "Binary" else None
-    declared = Declared(column=column) if content is None else Declared(content, name, column)
-    return SequenceRecords(values.to_list(), declared)
-
-
-def frame_keys(values: Any) -> Keys:
-    """Return the keys of a pandas or polars column, without rounding any."""
-    library = type(values).__module__.partition(".")[0]
-    if library == "pandas":
-        dtype = values.dtype
-        if isinstance(dtype, np.dtype) and dtype.kind in "biufmM":
-            return keys_of_array(values.to_numpy())
-        if arrow_backed(dtype):
-            found = _chunked(values.array.__arrow_array__()).combine_chunks()
-            return arrow_keys(found.chunk(0) if hasattr(found, "chunks") else found)
-        if type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
-            raise unsupported_type(f"a key column of dtype {dtype}", "Name a column of numbers, texts or times")
-        if type(dtype).__name__ == "DatetimeTZDtype":
-            return replace(keys_of_array(values.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()), zone=UTC)
-        if getattr(dtype, "kind", "O") in "iu":  # nullable integers, which a conversion to floats would round
-            return keys_of_array(values.fillna(0).to_numpy(dtype=dtype.numpy_dtype), values.isna().to_numpy())
-        if getattr(dtype, "kind", "O") == "b":
-            return keys_of_array(values.fillna(False).to_numpy(dtype=np.bool_), values.isna().to_numpy())
-        if getattr(dtype, "kind", "O") == "f":
-            return keys_of_array(values.to_numpy(dtype=np.float64, na_value=np.nan))
-        return keys_of_objects(values.astype(object).tolist())
+def pandas_keys(values: Any) -> Keys:
+    """Return the keys of a pandas column, without rounding any."""
     dtype = values.dtype
-    if dtype.is_nested():
-        raise unsupported_type(f"a key column of type {dtype}", "Name a column of numbers, texts or times")
-    if (dtype.is_integer() or dtype.is_temporal()) and not str(dtype).endswith("128"):
-        whole = values.to_physical() if dtype.is_temporal() else values
-        missing = values.is_null().to_numpy() if values.null_count() else None
-        found = keys_of_array(whole.fill_null(0).to_numpy() if missing is not None else whole.to_numpy(), missing)
-        if not dtype.is_temporal():
-            return found
-        span = "datetime64" if str(dtype).startswith("Date") else "timedelta64"
-        unit = "D" if str(dtype) == "Date" else getattr(dtype, "time_unit", "ns")
-        return replace(found, times=f"{span}[{unit}]", zone=UTC if getattr(dtype, "time_zone", None) else "")
-    if dtype.is_float():
-        return keys_of_array(values.cast(sys.modules["polars"].Float64).to_numpy())
-    return keys_of_objects(values.to_list())
+    kind = getattr(dtype, "kind", "O")
+    if isinstance(dtype, np.dtype) and kind in "biufmM":
+        return keys_of_array(values.to_numpy())
+    if type(dtype).__name__ in ("PeriodDtype", "IntervalDtype"):
+        raise unsupported_type(f"a key column of dtype {dtype}", "Name a column of numbers, texts or times")
+    if type(dtype).__name__ == "CategoricalDtype" or not (arrow_backed(dtype) or kind in "biufmM"):
+        return keys_of_objects(values.astype(object).tolist())
+    return arrow_keys(_joined(_chunked(import_arrow("A nullable column of keys").array(values))))

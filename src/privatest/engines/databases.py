@@ -29,7 +29,7 @@ from privatest.data_addresses import format_of, has_ambiguous_login, without_sec
 from privatest.engines import sql
 from privatest.engines.arrays import arrow_records
 from privatest.engines.key_columns import ColumnNames, Selection, group_name, plain_key, plain_time
-from privatest.engines.orders import ISO, ISO_ZONED, ZONE, ties_error
+from privatest.engines.orders import ISO, ties_error
 from privatest.engines.records import (
     MOST_GROUPS,
     NO_ENDS,
@@ -59,6 +59,10 @@ MOST_ROWS = 1 << 62
 """More rows than any table has."""
 ARRAYS = {"duckdb": "[{}]", "postgres": "{{{}}}"}
 """How arrays are written in the databases that can index them in constant time."""
+WITH_NUL = ("duckdb", "pyspark")
+"""Dialects of databases whose texts may hold the character NUL, and in which texts are compared as bytes."""
+TEXT_END = {"pyspark": "(?!.)"}
+"""What matches the end of a text in databases where $ also matches before a newline at the end."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,13 @@ class IbisLanguage:
         if self.dialect in ARRAYS:
             written = ARRAYS[self.dialect].format(",".join(map(str, table)))
             return self.ibis.literal(written).cast("array<int64>")[index]
+        if self.dialect == "pyspark":
+
+            @self.ibis.udf.scalar.builtin(signature=(("array<int64>", "int64"), "int64"))
+            def get(array, index):  # type: ignore[no-untyped-def]
+                ...
+
+            return get(self.ibis.literal(",".join(map(str, table))).split(",").cast("array<int64>"), index)
         # In other databases the table is one text, in which each entry has the same number of digits.
         least = min(table)
         width = len(str(max(table) - least))
@@ -98,8 +109,8 @@ class IbisLanguage:
         return x.notnull()
 
     def any_of(self, text: Any, labels: Sequence[str]) -> Any:
-        storable = [label for label in labels if self.dialect == "duckdb" or "\0" not in label]
-        if self.dialect in ("duckdb", "postgres"):
+        storable = [label for label in labels if self.dialect in WITH_NUL or "\0" not in label]
+        if self.dialect in (*WITH_NUL, "postgres"):
             written = self._constants([label.encode() for label in storable])
         else:
             written = [self.ibis.literal(label) for label in storable]
@@ -108,7 +119,7 @@ class IbisLanguage:
     def _constants(self, texts: Sequence[bytes]) -> list[Any]:
         """Return what ``exact`` makes of texts with these bytes, in digits, so that no parser sees a character."""
         builtin = self.ibis.udf.scalar.builtin
-        if self.dialect == "duckdb":
+        if self.dialect in WITH_NUL:
 
             @builtin(signature=(("string",), "binary"))
             def unhex(digits):  # type: ignore[no-untyped-def]
@@ -172,7 +183,7 @@ class IbisLanguage:
         if kind.is_floating():
             x = x.cast("float64") + self.number(0.0)
             return self.case([(x.isnan(), self.ibis.null().cast("float64"))], x)
-        if kind.is_nested() or kind.is_json():
+        if kind.is_nested() or kind.is_json() or kind.is_interval():
             raise unsupported_type(f"units of type {kind}", "Units are numbers, texts or dates")
         return self.exact(x) if kind.is_string() else x
 
@@ -190,14 +201,8 @@ class IbisLanguage:
     def form(self, text: Any) -> Any:
         """Return the form of a text in ISO format, as ``orders.order_forms`` names it."""
 
-        def whole(pattern: str) -> Any:
-            return text.re_search(f"^({pattern})$")
-
-        arms = [(whole(pattern), self.ibis.literal(name)) for name, pattern in ISO.items()]
-        for name, pattern in ISO_ZONED.items():
-            arms.append((whole(f"{pattern}Z"), self.ibis.literal(f"{name} Z") + text.length().cast("string")))
-            zone = text.re_extract(f"({ZONE})$", 1)
-            arms.append((whole(pattern + ZONE), self.ibis.literal(f"{name} ") + zone))
+        end = TEXT_END.get(self.dialect, "$")
+        arms = [(text.re_search(f"^({pattern}){end}"), self.ibis.literal(name)) for name, pattern in ISO.items()]
         return self.case(arms, "")
 
     def exact(self, text: Any) -> Any:
@@ -212,7 +217,7 @@ class IbisLanguage:
                 ...
 
             return encode(text)
-        return text
+        return text.cast("binary") if self.dialect == "pyspark" else text
 
 
 def group_caller(kind: Any) -> Callable[[str], str | None]:
@@ -383,12 +388,9 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-COMPLAINT = "The database could not answer the query. Ask it about the table itself to learn why."
-
-
 @dataclass(frozen=True)
 class QueryRunner:
-    """Runs a query; ``whole`` returns an Arrow table, ``stream`` yields its batches."""
+    """Functions of a query: ``whole`` returns its result as an Arrow table, ``stream`` yields the batches of it."""
 
     whole: Callable[[Any], Any]
     stream: Callable[[Any], Any]
@@ -398,6 +400,7 @@ class QueryRunner:
 class SqlRecords(SourceRecords):
     """A column of a database's table, with the columns of its unit, order and group."""
 
+    complaint = "The database could not answer the query. Ask it about the table itself to learn why."
     rows: Any  # a table of the columns r (record), u (unit), o (order), t (the order's text), g (group), if named
     runner: QueryRunner
     language: IbisLanguage
@@ -490,7 +493,7 @@ class SqlRecords(SourceRecords):
         """Yield the records themselves, for the holder of the data only."""
         query = self.rows.select(r=self.rows.r)
         return each_guarded(
-            COMPLAINT, lambda: (arrow_records(batch.column(0), self.column) for batch in self.runner.stream(query))
+            self.complaint, lambda: (arrow_records(batch.column(0), self.column) for batch in self.runner.stream(query))
         )
 
     def _rows(self) -> int:
@@ -575,10 +578,10 @@ class SqlRecords(SourceRecords):
             rows = self._with_ties(rows, self._in_order(rows), ends)
         ties = {"tie": rows.tie} if len(ends) else {}
         query = rows.order_by(self._in_order(rows)).select(v=rows.v.cast("int64"), **ties)
-        batches = guarded(COMPLAINT, lambda: list(self.runner.stream(query)))
-        if ties and any(np.asarray(batch.column(1)).any() for batch in batches):
+        answer = self._run(query)
+        if ties and np.asarray(answer["tie"]).any():
             raise ties_error(self.order)
-        found = np.concatenate([np.empty(0, dtype=np.int64), *(np.asarray(batch.column(0)) for batch in batches)])
+        found = np.asarray(answer["v"]).astype(np.int64)
         self._agree(len(found))
         return found
 
@@ -605,21 +608,27 @@ class SqlRecords(SourceRecords):
         order, kind = self.rows.o, self.rows.o.type()
         # Dates and decimals are read as texts, because Python does not have all of them.
         plain = kind.is_integer() or kind.is_floating() or kind.is_binary() or kind.is_string()
-        window = self.language.ibis.window(order_by=[order.asc(nulls_first=False)])
-        place = self.language.ibis.row_number().over(window)
-        rows = self.rows.select(place=place.cast("int64"), value=order if plain else order.cast("string"))
+        rows = self._with_places(self.rows, [order.asc(nulls_first=False)])
+        rows = rows.select(place=rows.place, value=rows.o if plain else rows.o.cast("string"))
         found = self._run(rows.filter(rows.place.isin(sorted(set(places)))))
         values = dict(zip(found["place"].to_pylist(), found["value"].to_pylist(), strict=True))
         if kind.is_date() or kind.is_time() or kind.is_timestamp():
             return [None if values.get(place) is None else plain_time(values[place]) for place in places]
         return [plain_key(values.get(place), untyped=kind.is_decimal()) for place in places]
 
+    def _with_places(self, rows: Any, in_order: list[Any]) -> Any:
+        """Return the rows with their places in this order, counted from 0."""
+        place = self.language.ibis.row_number().over(self.language.ibis.window(order_by=in_order))
+        return rows.mutate(place=place.cast("int64"))
+
     def _with_ties(self, rows: Any, in_order: list[Any], ends: range) -> Any:
         """Return the rows with their places, and tie: 1 for a row after an end with the order of the row before it."""
-        ibis = self.language.ibis
-        window = ibis.window(order_by=in_order)
-        rows = rows.mutate(place=ibis.row_number().over(window), same=rows.o.identical_to(rows.o.lag().over(window)))
+        rows = self._with_places(rows, in_order)
         first, step = max(ends.start, 1), ends.step
+        # The last row before an end and the first one after it are in one part, whose rows the database compares.
+        part = rows.place - (rows.place - (first - 1)) % step
+        window = self.language.ibis.window(group_by=part, order_by=rows.place.asc())
+        rows = rows.mutate(same=rows.o.identical_to(rows.o.lag().over(window)))
         at_end = (rows.place >= first) & (rows.place < ends.stop) & ((rows.place - first) % step == 0)
         return rows.mutate(tie=self.language.case([(rows.same & at_end, 1)], 0))
 
@@ -681,7 +690,7 @@ class SqlRecords(SourceRecords):
         return [int(v) for v in found["v"].to_pylist()], [int(n) for n in found["n"].to_pylist()]
 
     def _run(self, query: Any) -> Any:
-        return guarded(COMPLAINT, lambda: self.runner.whole(query))
+        return self.runner.whole(query)
 
 
 NAME = "privatest_records"
@@ -692,7 +701,7 @@ UNLISTED = "The tables of {} cannot be listed. May you read that schema?"
 
 def open_table(table: Any, selection: Selection) -> SqlRecords:
     """Return the records of an Ibis table, view, query or column, summed by its database."""
-    ibis = _import_ibis("An Ibis table")
+    ibis = import_ibis("An Ibis table")
     if isinstance(table, ibis.expr.types.Column):
         table = table.as_table()
     if not isinstance(table, ibis.expr.types.Table):
@@ -727,7 +736,7 @@ def open_relation(relation: Any, selection: Selection) -> SqlRecords:
 
 def _of_relation(relation: Any, run_query: Callable[[str], Any], selection: Selection, **place: str) -> SqlRecords:
     """Return the records of a DuckDB relation; ``place`` is the name, and the schema, by which queries call it."""
-    ibis = _import_ibis("A DuckDB relation")
+    ibis = import_ibis("A DuckDB relation")
     from ibis.backends.sql.datatypes import DuckDBType
 
     types = (DuckDBType.from_string(str(kind)) for kind in relation.types)
@@ -765,7 +774,7 @@ def open_address(address: str, selection: Selection) -> SqlRecords:
             f"{shown!r} names a database but no table. Append the table's name: {shown}::table. "
             "(A path to a file must not contain '://'.)"
         )
-    ibis = _import_ibis(f"The database {shown}")
+    ibis = import_ibis(f"The database {shown}")
     connection = _connect(ibis, database, shown)
     close = connection.close if database.startswith("duckdb://") else connection.disconnect
     try:
@@ -780,7 +789,7 @@ def open_address(address: str, selection: Selection) -> SqlRecords:
 def _of_ibis(connection: Any, name: str, shown: str, selection: Selection) -> SqlRecords:
     if connection.name == "postgres":
         source = find_table(connection, name, shown)
-        return _of_postgres(_import_ibis(shown), connection, source, f"{name!r} in {shown}", selection)
+        return _of_postgres(import_ibis(shown), connection, source, f"{name!r} in {shown}", selection)
     names = guarded(UNLISTED.format(shown), connection.list_tables)
     schema, dot, bare = ("", "", name) if name in names else name.rpartition(".")
     where = {"database": schema} if dot else {}
@@ -853,10 +862,11 @@ def _connect(ibis: Any, database: str, shown: str) -> Any:
     )
 
 
-def _import_ibis(what: str) -> Any:
+def import_ibis(what: str, extra: str = "sql") -> Any:
+    """Return the module ibis; where it is not installed, raise an error that names the extra."""
     try:
         import ibis
         import pyarrow  # noqa: F401 - Ibis returns Arrow tables
     except ImportError:
-        raise MissingExtra.of(f"{what} is read by way of Ibis.", "sql") from None
+        raise MissingExtra.of(f"{what} is read by way of Ibis.", extra) from None
     return ibis

@@ -37,11 +37,9 @@ ISO = {
     "hour": _HOUR,
     "time T": f"{_YEAR}-{_MONTH}-{_DAY}T{_HOUR}",
     "time": f"{_YEAR}-{_MONTH}-{_DAY} {_HOUR}",
+    "time T, UTC": f"{_YEAR}-{_MONTH}-{_DAY}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z",
 }
 """Forms of texts that sort by time if all of them have one form."""
-ISO_ZONED = {"time T": ISO["time T"], "time": ISO["time"]}
-"""Forms that a time zone may follow. The zone is then part of the form, and after Z the length of the text is."""
-ZONE = "[+-][0-9]{2}(:?[0-9]{2})?"
 
 
 def ties_error(order: str | None) -> InvalidData:
@@ -204,15 +202,7 @@ def _form(key: Any, untyped: bool) -> str:
 
 def _iso_form(text: str) -> str:
     """Return the form of a text in ISO format; "" for any other text. Databases compute the same."""
-    for name, pattern in ISO.items():
-        if re.fullmatch(pattern, text):
-            return name
-    for name, pattern in ISO_ZONED.items():
-        if re.fullmatch(f"{pattern}Z", text):
-            return f"{name} Z{len(text)}"  # Z sorts after the digits of a longer text
-        if re.fullmatch(pattern + ZONE, text):
-            return f"{name} {re.search(f'{ZONE}$', text)[0]}"  # type: ignore[index]
-    return ""
+    return next((name for name, pattern in ISO.items() if re.fullmatch(pattern, text)), "")
 
 
 def _codes(parts: Sequence[Keys], values: Sequence[Integers]) -> list[Integers]:

@@ -525,6 +525,13 @@ class Records(ABC):
         """Return the records of one group. Their promise is the same."""
         raise NotImplementedError
 
+    def in_places(self) -> Records:
+        """Return the same rows in their places, for records with a unit: the first rows of each unit count.
+
+        The other rows, and rows without a unit, have the odd score.
+        """
+        raise NotImplementedError
+
     def portions(self) -> Iterator[Column]:
         """Yield all records as columns in memory. Raw, for the holder of the data only; units are not limited."""
         raise NotImplementedError

@@ -28,13 +28,12 @@ from privatest.engines.arrays import (
     StreamedRecords,
     StreamRecords,
     arrow_backed,
-    frame_keys,
     from_array,
     from_pandas,
-    from_polars,
     import_arrow,
     line_records,
     memory_of_arrow,
+    pandas_keys,
     stream_of_arrow,
     with_reading,
 )
@@ -51,8 +50,9 @@ from privatest.engines.records import (
     check_promise,
     guarded,
     totals_of_blocks,
+    unsupported_type,
 )
-from privatest.engines.units import PlacedRecords, Turns, UnitRecords, records_of_rows
+from privatest.engines.units import PlacedRecords, Turns, records_of_rows
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.numbers import positive_integer
 from privatest.scores import Score
@@ -261,7 +261,7 @@ def _in_memory(source: Any, selection: Selection) -> Records:
     library = type(source).__module__.partition(".")[0]
     # The class is looked at, not the object: a pandas column shows its index as attributes.
     table = hasattr(type(source), "columns") or hasattr(type(source), "column_names")
-    if not table and (library == "pyarrow" or (library not in ("pandas", "polars", "numpy") and _speaks_arrow(source))):
+    if not table and (library == "pyarrow" or (library not in ("pandas", "numpy") and _speaks_arrow(source))):
         source = _from_capsule(source)
         library, table = "pyarrow", hasattr(type(source), "column_names")
     if not table:
@@ -270,6 +270,8 @@ def _in_memory(source: Any, selection: Selection) -> Records:
         return _single(source)
     names = [str(name) for name in (source.column_names if hasattr(source, "column_names") else source.columns)]
     wanted = selection.of(names, "the data")
+    if library == "polars":
+        source, library = _from_capsule(source.select(wanted.distinct())), "pyarrow"
     if library == "pyarrow":
         pa = import_arrow("An Arrow table")
         whole = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
@@ -281,7 +283,7 @@ def _in_memory(source: Any, selection: Selection) -> Records:
             return found
         columns = [None if name is None else _pick(source, names, name) for name in wanted[1:]]
         keys = [
-            None if one is None else one.keys() if isinstance(one, LineFields) else frame_keys(one) for one in columns
+            None if one is None else one.keys() if isinstance(one, LineFields) else pandas_keys(one) for one in columns
         ]
         stream = _with_keys(found, *keys)
     return records_of_rows(stream, selection.most, selection.order)
@@ -329,10 +331,10 @@ def _single(source: Any, column: str | None = None) -> Column | StreamRecords:
     library = type(source).__module__.partition(".")[0]
     if library == "pyarrow":
         return _from_arrow(source)
-    if library == "polars":
-        return from_polars(source, column)
     if library == "pandas":
         return from_pandas(source, column)
+    if library == "polars":
+        raise InvalidData(f"The data are a polars {type(source).__name__}. Pass one column: a Series.")
     if hasattr(source, "__array__"):
         return from_array(np.asarray(source))
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
@@ -351,6 +353,8 @@ def _from_capsule(source: Any) -> Any:
     pa = import_arrow(f"The data are a {type(source).__name__}, which")
     if type(source).__module__.partition(".")[0] == "pyarrow" and not isinstance(source, pa.RecordBatchReader):
         return source
+    if "Object" in map(str, getattr(source, "dtypes", [getattr(source, "dtype", "")])):  # polars hands over pointers
+        raise unsupported_type("the polars type Object", "Pass a list, or convert the column to numbers or texts")
     if not hasattr(source, "__arrow_c_stream__"):
         found = pa.array(source)
         return pa.table(pa.RecordBatch.from_struct_array(found)) if pa.types.is_struct(found.type) else found
@@ -419,16 +423,7 @@ def open_for(
     most = None if unit is None else need.rows
     records = open_source(source, column=column, unit=unit, max_rows_per_unit=most, order=order, group=group)
     if need.ordered and most is not None:
-        if isinstance(records, UnitRecords):
-            records = PlacedRecords(records.stream, order, turns=Turns(most))
-        elif in_places := getattr(records, "in_places", None):  # records of a database
-            records = in_places()
-        else:
-            raise InvalidData(
-                f"unit={shown(unit)} cannot be given here together with a question about the order of records: a "
-                "cluster would have to say which of a person's rows came first. Write the rows to a Parquet or CSV "
-                "file in order of time, and pass that."
-            )
+        records = records.in_places()
     check_promise(records.promise, need)
     if order is not None and not reading_options(source).text_order:
         check_order(order, records.order_forms())
@@ -603,22 +598,7 @@ def _have_rows_in_common(first: Any, second: Any, column: str | None) -> bool:
     if {type(one).__name__, type(other).__name__} == {"DuckDBPyRelation"}:
         return bool(one.sql_query() == other.sql_query())
     memory = [(a, b) for a in _memory(one, column) for b in _memory(other, column)]
-    return any(np.shares_memory(a, b) or _map_one_file(a, b) for a, b in memory)
-
-
-def _map_one_file(one: Any, other: Any) -> bool:
-    """Whether two arrays look into one file, each through a mapping of its own."""
-    first, second = (_memory_map(array) for array in (one, other))
-    if first is None or second is None or first._mmap is second._mmap:
-        return False
-    return file_identity(first.filename) == file_identity(second.filename)
-
-
-def _memory_map(array: Any) -> Any:
-    """The memory map that an array is a view of; None if it is none, or one of no file."""
-    while array is not None and getattr(array, "filename", None) is None:
-        array = getattr(array, "base", None)
-    return array
+    return any(np.shares_memory(a, b) for a, b in memory)
 
 
 def _memory(data: Any, column: str | None) -> list[np.ndarray[Any, Any]]:
@@ -642,7 +622,5 @@ def _memory(data: Any, column: str | None) -> list[np.ndarray[Any, Any]]:
             return [found] if isinstance(found, np.ndarray) else []
         data = data.array.__arrow_array__()
     elif library == "polars":
-        from polars import CompatLevel  # it is there: the data are of it
-
-        data = data.to_arrow(compat_level=CompatLevel.newest())  # the older levels copy texts
+        data = _from_capsule(data)
     return [memory_of_arrow(chunk) for chunk in getattr(data, "chunks", [data])]

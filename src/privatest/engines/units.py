@@ -51,10 +51,14 @@ class UnitRecords(StreamedRecords):
     """
 
     most: int
+    order: str | None = None
 
     @property
     def promise(self) -> Promise:
         return Promise(self.most, "joined")
+
+    def in_places(self) -> PlacedRecords:
+        return PlacedRecords(self.stream, self.order, turns=Turns(self.most))
 
     def is_shared(self) -> bool:
         coder, tally = UnitCodes(), _PairCounts()
@@ -350,5 +354,5 @@ def _count_pairs(units: Integers, scores: Integers, counts: Integers | None = No
 def records_of_rows(stream: RowStream, most: int | None, order: str | None) -> UnitRecords | StreamRecords:
     """Return the rows of a stream as records: joined by unit, sorted by a column, or in the order of the source."""
     if most is not None:
-        return UnitRecords(stream, most)
+        return UnitRecords(stream, most, order)
     return StreamRecords(stream) if order is None else OrderedRecords(stream, order)
