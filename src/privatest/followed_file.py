@@ -1,22 +1,21 @@
-"""A file of one record a line that grows: which of its lines come next, and whether it is still the same file.
+"""A file of one record a line that grows: its lines as they arrive, until another file takes its place.
 
-A place in a stream is a file and the number of the record that its first line is. A file is identified by what the
-system says of it (its number and when it was made). Its name does not identify it, because a rotation gives the name to
-another file; its content is not used, because an answer that depends on content tells of records. Where another file
-has the name, or lines that were read are gone, reading stops with an error: the lines may be new, or the same ones
-again, and to read these again would release them a second time. Only the user can say which.
+A place in a stream is a file, the number of the record that its first line is, and the bytes that were read of it. The
+system's number of a file identifies it, and never its content, because an answer that depends on content tells of
+records. Where another file has the name, or the file is shorter than what was read of it, reading stops with an error:
+its lines may be new, or the same ones again, and to read these again would release them a second time. Only the user
+can say which.
 
-Not detected: a file that was cut short and has grown to at least its old length between two looks at it.
+Not detected: a file that was cut short and has grown to at least its old length between two looks at it, and a file
+that got the number of one that was removed between two runs.
 """
 
 from __future__ import annotations
 
 import codecs
-import ctypes
 import os
 import select
 import stat
-import struct
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -55,8 +54,7 @@ class LineFile:
                 "heading: write the column to a file of its own, such as records.txt, or pipe it in."
             )
         self._file = _opened(self._name)
-        self._identity = _identity(self._file)
-        self._size, self._rest, self._first = 0, b"", True
+        self._size, self._rest = 0, b""
 
     def batches(
         self,
@@ -80,36 +78,26 @@ class LineFile:
             remedy: added to the error that another file has the name: what the user can do.
             wait: called between two looks at the file; reading ends if it returns something true.
         """
-        known = isinstance(place, dict) and isinstance(place.get("file"), list) and isinstance(place.get("first"), int)
-        same = known and place["file"] == self._identity
+        same = self._continues(place)
         if seen > 0 and not (same or new_file):
-            what = "is another file than the one that was read before" if known else "may be another file than was read"
-            raise self._refusal(what, seen, remedy)
-        first, number = place["first"] if same else seen, seen
-        skip = seen - first
+            raise self._refusal("may be another file than the one that was read before, or was cut short", seen, remedy)
+        first = place["first"] if same else seen
+        skip, number = seen - first, seen
         while True:
-            here = None if self._identity is None else {"file": self._identity, "first": first}
             for lines in self._arrived():
                 skipped = min(skip, len(lines))
                 skip -= skipped
                 if lines := lines[skipped:]:
                     number += len(lines)
-                    yield ReadLines(lines, here)
-            if (missing := skip - bool(self._rest)) > 0:
-                if new_file:  # the same file, cut short and written anew
-                    os.lseek(self._file, 0, os.SEEK_SET)
-                    self._size, self._rest, self._first = 0, b"", True
-                    first, skip, new_file = seen, 0, False
-                    continue
-                raise self._refusal(f"was cut short: {missing} lines of it are gone", number, remedy)
+                    yield ReadLines(lines, self._place(first))
             if not follow:
                 if self._rest and not skip:
-                    yield ReadLines([_without_mark(self._rest, self._first)], here)
+                    yield ReadLines([self._rest], self._place(first))
                 return
             if wait(PAUSE):
                 return
-            if change := self._change():
-                raise self._refusal(f"was {change}", number, remedy)
+            if self._was_replaced():
+                raise self._refusal("was replaced or cut short", number, remedy)
 
     def close(self) -> None:
         """Close the file."""
@@ -117,13 +105,26 @@ class LineFile:
             os.close(self._file)
         self._file = -1
 
+    def _place(self, first: int) -> dict[str, Any] | None:
+        found = os.fstat(self._file)
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        return {"file": [found.st_ino, found.st_dev], "first": first, "size": self._size}
+
+    def _continues(self, place: Any) -> bool:
+        """Whether a place is in this file, which still has all that was read of it."""
+        here = self._place(0)
+        if here is None or not isinstance(place, dict) or place.get("file") != here["file"]:
+            return False
+        known = all(isinstance(place.get(name), int) for name in ("first", "size"))
+        return known and os.fstat(self._file).st_size >= place["size"]
+
     def _arrived(self) -> Iterator[list[bytes]]:
         """Yield the complete lines that were added since the last call."""
         while piece := self._piece():
+            lines, self._rest = whole_lines(self._rest, piece if self._size else piece.removeprefix(codecs.BOM_UTF8))
             self._size += len(piece)
-            lines, self._rest = whole_lines(self._rest, piece)
             if lines:
-                lines[0], self._first = _without_mark(lines[0], self._first), False
                 yield lines
 
     def _piece(self) -> bytes:
@@ -131,15 +132,14 @@ class LineFile:
             select.select([self._file], [], [])  # a pipe that is empty, but not closed, is waited for
         return os.read(self._file, AT_ONCE)
 
-    def _change(self) -> str | None:
-        """What happened to the file of this name; None where it is the one that is read, or where there is none."""
+    def _was_replaced(self) -> bool:
+        """Whether another file has the name now, or this one is shorter than before. A missing one is waited for."""
         try:
             now = os.stat(self._name)
         except OSError:
-            return None
-        if not os.path.samestat(now, os.fstat(self._file)):
-            return "replaced"
-        return "cut short" if stat.S_ISREG(now.st_mode) and now.st_size < self._size else None
+            return False
+        shorter = stat.S_ISREG(now.st_mode) and now.st_size < self._size
+        return shorter or not os.path.samestat(now, os.fstat(self._file))
 
     def _refusal(self, what: str, number: int, remedy: str) -> InvalidInput:
         return InvalidInput(
@@ -154,10 +154,6 @@ def whole_lines(rest: bytes, piece: bytes) -> tuple[list[bytes], bytes]:
     return lines, NO_TEXT if len(rest) > LONGEST_LINE else rest
 
 
-def _without_mark(line: bytes, first: bool) -> bytes:
-    return line.removeprefix(codecs.BOM_UTF8) if first else line
-
-
 def _opened(name: str) -> int:
     try:
         # Without O_NONBLOCK to open a pipe would wait for somebody who writes to it.
@@ -169,25 +165,3 @@ def _opened(name: str) -> int:
         os.close(file)
         raise InvalidInput(f"{name!r} is a folder. Give a file of one record a line.")
     return file
-
-
-def _identity(file: int) -> list[int] | None:
-    """What identifies a regular file: its number, which a later file may get again, and when it was made."""
-    found = os.fstat(file)
-    if not stat.S_ISREG(found.st_mode):
-        return None
-    birth = getattr(found, "st_birthtime", None)
-    made = _linux_birth(file) if birth is None else int(birth * 1_000_000)
-    return [found.st_ino, found.st_dev if made is None else made]
-
-
-def _linux_birth(file: int) -> int | None:
-    """Nanoseconds at which a file was made, by Linux's statx, which Python does not offer; None where it is unknown."""
-    answer = ctypes.create_string_buffer(256)
-    try:
-        failed = ctypes.CDLL(None).statx(file, b"", 0x1000, 0x800, answer)  # AT_EMPTY_PATH, STATX_BTIME
-    except (OSError, AttributeError, TypeError):
-        return None
-    (mask,) = struct.unpack_from("=I", answer, 0)
-    seconds, nanoseconds = struct.unpack_from("=qI", answer, 80)
-    return None if failed or not mask & 0x800 else int(seconds) * 10**9 + int(nanoseconds)

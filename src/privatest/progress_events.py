@@ -153,8 +153,8 @@ def _bar() -> Iterator[Listener]:
 
     console = Console(stderr=True)
     if console.is_jupyter:
-        with _notebook_bar() as told:
-            yield told
+        with _notebook_line() as shown:
+            yield shown
         return
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _headway: None
@@ -166,13 +166,13 @@ def _bar() -> Iterator[Listener]:
     begin = threading.Timer(PATIENCE, bar.start)
     begin.daemon = True
 
-    def shown(headway: Headway) -> None:
+    def show(headway: Headway) -> None:
         name = headway.what if not headway.detail else f"{headway.what} ({headway.detail})"
         bar.update(task, description=name, completed=headway.done, total=headway.total)
 
     begin.start()
     try:
-        yield shown
+        yield show
     finally:
         begin.cancel()
         begin.join()  # it may be starting the bar at this moment
@@ -180,35 +180,22 @@ def _bar() -> Iterator[Listener]:
 
 
 @contextmanager
-def _notebook_bar() -> Iterator[Listener]:
+def _notebook_line() -> Iterator[Listener]:
     """Show a line of HTML below the cell, without widgets, which rich's bar needs; remove it at the end."""
     from IPython.display import display  # type: ignore[import-not-found, unused-ignore]  # there in a notebook
 
-    lock = threading.Lock()
-    last = [Headway("computing", 0, 0)]
     handle: list[Any] = []
     started = time.monotonic()
 
-    def draw() -> None:
-        with lock:
-            if handle:
-                handle[0].update(_in_notebook(last[0]), raw=True)
-            else:
-                handle.append(display(_in_notebook(last[0]), raw=True, display_id=True))
+    def show(headway: Headway) -> None:
+        if handle:
+            handle[0].update(_in_notebook(headway), raw=True)
+        elif time.monotonic() - started >= PATIENCE:
+            handle.append(display(_in_notebook(headway), raw=True, display_id=True))
 
-    def shown(headway: Headway) -> None:
-        last[0] = headway
-        if handle or time.monotonic() - started >= PATIENCE:
-            draw()
-
-    begin = threading.Timer(PATIENCE, draw)
-    begin.daemon = True
-    begin.start()
     try:
-        yield shown
+        yield show
     finally:
-        begin.cancel()
-        begin.join()
         if handle:
             handle[0].update({"text/plain": "", "text/html": ""}, raw=True)
 

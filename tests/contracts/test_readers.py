@@ -543,7 +543,6 @@ PANDAS: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
     "pandas, Arrow numbers": ("numbers", lambda columns, _: pd.DataFrame(columns).astype({"x": "double[pyarrow]"})),
     "pandas, nullable": ("numbers", lambda columns, _: pd.DataFrame(columns).astype({"x": "Float64"})),
     "pandas, texts": ("texts", lambda columns, _: pd.DataFrame(columns).astype({"x": "str"})),
-    "polars, objects": ("objects", lambda columns, _: pl.DataFrame(columns, schema={"x": pl.Object, "arm": pl.String})),
     "polars, categories": ("texts", lambda columns, _: pl.DataFrame(columns).cast(pl.Categorical)),
     "Arrow, dictionary": ("texts", lambda columns, _: _dictionary(columns)),
 }

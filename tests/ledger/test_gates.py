@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from privatest.charge import make_charge
-from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, LedgerUnavailable, RequestConflict
+from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, RequestConflict
 from privatest.ledger import Ledger
 from privatest.ledger.budgets import fraction_text
 from privatest.ledger.hash_chain import LedgerRow
@@ -124,24 +124,6 @@ def test_charges_are_on_disk_when_they_are_said_to_be(path: Path) -> None:
             name: book.connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("synchronous", "journal_mode")
         }
     assert found == {"synchronous": 3, "journal_mode": "delete"}, "3 is EXTRA"
-
-
-def test_a_frozen_server_obeys_the_timeout(server: Server) -> None:
-    """On a kept connection and on a new one, reading and writing; afterwards everything goes on."""
-    url = server.new_schema()
-    with Ledger(url, timeout=2) as ledger:
-        ledger.grant("claims", epsilon=1)
-        for ask in (lambda: ledger.left("claims"), lambda: request(ledger, "q", draw=lambda: 1 / 0)):
-            with (
-                server.frozen(),
-                pytest.raises(LedgerUnavailable, match=r"does not answer within the timeout of 2 s"),
-            ):
-                ask()
-            assert ledger.left("claims") == 1
-        with server.frozen(), pytest.raises(LedgerUnavailable):
-            Ledger(url, timeout=2)
-        assert request(ledger, "q") == {}
-        assert ledger.verify() == 3
 
 
 NOBODY = """

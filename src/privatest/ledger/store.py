@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import socket
 import sqlite3
 import threading
 import time
@@ -36,7 +35,6 @@ from sqlalchemy import (
     UniqueConstraint,
     bindparam,
     create_engine,
-    event,
     exc,
     inspect,
     make_url,
@@ -385,7 +383,6 @@ LOCKED = (
     "is locked by somebody else. Try again, or wait longer: Ledger(..., timeout=seconds), on the command line "
     "--ledger-timeout SECONDS"
 )
-SILENT = "does not answer within the timeout of {seconds:g} seconds. Check that its server runs, and try again"
 READ_ONLY = "cannot be written: {detail}. Give this user the right to write to it, and to its folder"
 FULL = "cannot grow: {detail}. Make room on its disk and try again"
 NO_FILE = "cannot be opened: {detail}. Check that the file is there, and that this user may write to its folder"
@@ -472,40 +469,6 @@ POSTGRESQL_SETTINGS = (
 )
 PATIENCE = 0.02
 """Seconds of one wait for a lock by SQLite, which looks after 1, 3, 8 and 18 milliseconds."""
-GRACE = 1.0
-"""Seconds beyond the timeout before the watchdog acts. A server that works ends its wait for a lock before that."""
-
-
-class Watchdog:
-    """Ends a transaction whose server does not answer, by closing its network connection from another thread.
-
-    A frozen server keeps the connection open and its own timeouts stand still, so nothing else ends the wait.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.fired = False
-        self._watched: list[Any] = []
-        self._timer = threading.Timer(seconds, self._bite)
-        self._timer.daemon = True
-
-    def watch(self, connection: Any) -> None:
-        """Watch a connection of the driver until the end."""
-        self._watched.append(connection)
-
-    def _bite(self) -> None:
-        self.fired = True
-        for connection in self._watched:
-            with contextlib.suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as line:
-                line.shutdown(socket.SHUT_RDWR)
-
-    def __enter__(self) -> Watchdog:
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-
-
 class FileConnection(sqlite3.Connection):
     """A connection to a SQLite file whose locks end when it is closed.
 
@@ -545,7 +508,6 @@ class Store:
         self.turn = threading.RLock()
         self._engines: dict[int, Engine] = {}
         self._files: dict[int, sqlite3.Connection] = {}  # the newest connection of each process
-        self._thread = threading.local()
         self._mode = "rwc" if create else "rw"
         address.check_folder(create=create)
         if create:
@@ -586,7 +548,7 @@ class Store:
 
     @contextlib.contextmanager
     def _transaction(self, *, writing: bool) -> Iterator[Connection]:
-        with self._own_turn(), self._watched() as watchdog:
+        with self._own_turn():
             try:
                 with self._begun(writing) as connection:
                     try:
@@ -596,9 +558,6 @@ class Store:
                         abandon(connection)
                         raise
             except SQLAlchemyError as error:
-                if watchdog is not None and watchdog.fired:
-                    silent = SILENT.format(seconds=self.timeout)
-                    raise LedgerUnavailable(f"The ledger {self.address.name} {silent}.") from None
                 raise ledger_error(error, self.address.name) from getattr(error, "orig", None)
             except UnicodeDecodeError:
                 # sqlite3 fails to decode its own message if that quotes the bytes of a damaged schema.
@@ -629,7 +588,7 @@ class Store:
                 if self.address.path is None:
                     # After a restart of the server the first connection fails, and a second one is made.
                     lost += 1
-                    if lost > 1 or not getattr(error, "connection_invalidated", False) or self._bitten():
+                    if lost > 1 or not getattr(error, "connection_invalidated", False):
                         raise
                     continue
                 name = getattr(getattr(error, "orig", None), "sqlite_errorname", "")
@@ -645,23 +604,6 @@ class Store:
         # and new readers are held off: SQLite itself may wait for that.
         lock = [] if writing else ["SELECT count(*) FROM sqlite_master"]
         return [*lock, f"PRAGMA busy_timeout = {milliseconds}"]
-
-    @contextlib.contextmanager
-    def _watched(self) -> Iterator[Watchdog | None]:
-        """Watch a transaction of this thread with a server; a file needs no watchdog."""
-        if self.address.path is not None:
-            yield None
-            return
-        with Watchdog(self.timeout + GRACE) as watchdog:
-            self._thread.watchdog = watchdog
-            try:
-                yield watchdog
-            finally:
-                self._thread.watchdog = None
-
-    def _bitten(self) -> bool:
-        watchdog = getattr(self._thread, "watchdog", None)
-        return watchdog is not None and watchdog.fired
 
     @contextlib.contextmanager
     def _own_turn(self) -> Iterator[None]:
@@ -702,26 +644,16 @@ class Store:
                 hide_parameters=True,
             )
         try:
-            engine = create_engine(
+            seconds = max(2, math.ceil(self.timeout))
+            return create_engine(
                 self.address.url,
                 isolation_level="AUTOCOMMIT",
                 hide_parameters=True,
                 pool_timeout=self.timeout,
-                connect_args={"connect_timeout": max(2, math.ceil(self.timeout))},
+                connect_args={"connect_timeout": seconds, "tcp_user_timeout": 1000 * seconds},
             )
         except ImportError:
             raise MissingExtra.of("A ledger in PostgreSQL needs psycopg.", "ledger") from None
-        thread = self._thread  # not self: the engine must not keep the store alive
-
-        def mind(connection: Any, *_: object) -> None:
-            watchdog: Watchdog | None = getattr(thread, "watchdog", None)
-            if watchdog is not None:
-                watchdog.watch(connection)
-
-        # A connection is watched from its first statement on, whether it is new or from the pool.
-        event.listen(engine.pool, "connect", mind, insert=True)
-        event.listen(engine.pool, "checkout", mind)
-        return engine
 
     def _sqlite(self) -> sqlite3.Connection:
         path = self.address.path
