@@ -125,7 +125,7 @@ def test_another_file_of_the_same_name_is_refused(path: Path) -> None:
     path.write_bytes(text(1, 2, 3))
     known = place_of(path)
     replacing(path, text(1, 2, 3, 4))()
-    with pytest.raises(InvalidInput, match="may be another file than the one that was read before.*, after 3 records"):
+    with pytest.raises(InvalidInput, match=r"may be another file than the one that was read before.*, after 3 records"):
         read(path, 3, known)
     assert read(path, 3, known, new_file=True) == [1, 2, 3, 4]
     again = place_of(path, 3)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,28 +83,6 @@ class Server:
 
     def start(self) -> None:
         self.run("pg_ctl", "start", "-w", "-l", str(self.folder / "log"))
-
-    @contextmanager
-    def frozen(self) -> Iterator[None]:
-        """The server and all its processes stand still, and keep their connections; for a minute at most."""
-        leader = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
-        task = Path(f"/proc/{leader}/task/{leader}/children")
-        family = [leader, *map(int, task.read_text().split())]
-
-        def send(number: int) -> None:
-            for process in family:
-                with suppress(ProcessLookupError):
-                    os.kill(process, number)
-
-        send(signal.SIGSTOP)
-        thaw = threading.Timer(60, send, [signal.SIGCONT])
-        thaw.daemon = True
-        thaw.start()
-        try:
-            yield
-        finally:
-            thaw.cancel()
-            send(signal.SIGCONT)
 
     def stop(self, mode: str = "immediate") -> None:
         self.run("pg_ctl", "stop", "-w", "-m", mode)

@@ -17,7 +17,6 @@ from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, Reque
 from privatest.ledger import Ledger
 from privatest.ledger.budgets import fraction_text
 from privatest.ledger.hash_chain import LedgerRow
-from tests.ledger.server import Server
 
 ROWS, HEAD = "privatest_ledger_rows", "privatest_ledger_head"
 TINY = Fraction(1, 10**30)

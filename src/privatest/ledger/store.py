@@ -469,6 +469,8 @@ POSTGRESQL_SETTINGS = (
 )
 PATIENCE = 0.02
 """Seconds of one wait for a lock by SQLite, which looks after 1, 3, 8 and 18 milliseconds."""
+
+
 class FileConnection(sqlite3.Connection):
     """A connection to a SQLite file whose locks end when it is closed.
 
