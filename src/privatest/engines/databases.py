@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import unquote
 
 import numpy as np
@@ -413,7 +413,7 @@ class SqlRecords(SourceRecords):
     _texts: dict[str, str] = field(default_factory=dict, repr=False)  # the text in g by the group's name
 
     @classmethod
-    def of(cls, table: Any, runner: QueryRunner, language: IbisLanguage, selection: Selection) -> SqlRecords:
+    def of(cls, table: Any, runner: QueryRunner, language: IbisLanguage, selection: Selection) -> Self:
         """Return the records of one column of a table."""
         wanted = selection.of(list(table.columns), "the table")
         record: Any = table[wanted.record]
@@ -435,7 +435,7 @@ class SqlRecords(SourceRecords):
     @classmethod
     def over(
         cls, rows: Any, runner: QueryRunner, language: IbisLanguage, wanted: ColumnNames, most: int | None
-    ) -> SqlRecords:
+    ) -> Self:
         """Return the records of a table of the columns r, u, o, t and g, made from the wanted columns."""
         called: Callable[[str], str | None] = str
         if "g" in rows.columns:
