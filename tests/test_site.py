@@ -58,7 +58,7 @@ def test_the_page_of_families_is_the_parsers_table() -> None:
 def frozen(name: str, *values: float) -> stats.rv_continuous:
     """The law of a text as scipy has it."""
     family = FAMILIES[name]
-    shapes, loc, scale = family.arguments(*values)
+    shapes, loc, scale = family.arguments(values)
     law = getattr(stats, family.scipy)
     return law(*shapes, loc=loc) if family.discrete else law(*shapes, loc=loc, scale=scale)
 

@@ -326,6 +326,7 @@ UNIT: Final[Rule] = ("between 0 and 1", lambda x: 0 <= x <= 1)
 INSIDE: Final[Rule] = ("greater than 0 and less than 1", lambda x: 0 < x < 1)
 COUNTED: Final[Rule] = ("greater than 0 and at most 2^52", lambda x: 0 < x <= 2**52)  # beyond, doubles miss integers
 RARE: Final[Rule] = ("at least 1e-12 and at most 1", lambda x: 1e-12 <= x <= 1)  # likewise: waiting times beyond 2^53
+HEAVY: Final[Rule] = ("greater than 1", lambda x: 1 < x < math.inf)
 COUNT: Final[Rule] = ("a whole number of at least 1", lambda x: x >= 1 and float(x).is_integer() and x < 2**53)
 
 SMALLEST: Final = -708.0
@@ -336,28 +337,51 @@ LARGEST_VALUE: Final = 1e100
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its name, what it means, the rule it must obey, and a default where it may be left out."""
+    """One parameter: its name, what it means, the rule it must obey, and a default where it may be left out.
+
+    ``role`` says what it is in scipy: "loc", "scale", or one of the shapes.
+    """
 
     name: str
     rule: Rule
-    default: float | None = None
     meaning: str = ""
+    default: float | None = None
+    role: str = "shape"
 
 
 @dataclass(frozen=True)
 class Family:
-    """A named family: ``scipy`` is the name in ``scipy.stats``, ``arguments`` its shapes, loc and scale.
-
-    ``about`` says what its records are, for the table of families.
-    """
+    """A named family. ``scipy`` is its name in ``scipy.stats``; ``about`` says what its records are."""
 
     name: str
-    parameters: tuple[Parameter, ...]
     scipy: str
-    arguments: Callable[..., tuple[tuple[float, ...], float, float]]
-    inverse: Callable[..., tuple[float, ...] | None]
+    about: str
+    parameters: tuple[Parameter, ...]
     discrete: bool = False
-    about: str = ""
+
+    def arguments(self, values: tuple[float, ...]) -> tuple[tuple[float, ...], float, float]:
+        """The shapes, loc and scale of scipy for these parameters."""
+        if self.name == "uniform":
+            return (), values[0], values[1] - values[0]
+        if self.name == "lognormal":
+            return (values[1],), 0.0, math.exp(values[0])
+        shapes, places = [], {"loc": 0.0, "scale": 1.0}
+        for parameter, value in zip(self.parameters, values, strict=True):
+            if parameter.role == "shape":
+                shapes.append(int(value) if parameter.rule is COUNT else value)
+            else:
+                places[parameter.role] = value
+        return tuple(shapes), places["loc"], places["scale"]
+
+    def inverse(self, shapes: tuple[float, ...], loc: float, scale: float) -> tuple[float, ...] | None:
+        """The parameters for which :meth:`arguments` returns these numbers; None if there are none."""
+        if self.name == "uniform":
+            return (loc, loc + scale) if (loc + scale) - loc == scale else None
+        if self.name == "lognormal":
+            return (math.log(scale), *shapes) if loc == 0 and math.exp(math.log(scale)) == scale else None
+        left, places = iter(shapes), {"loc": loc, "scale": scale}
+        values = tuple(places.pop(one.role, 0.0) if one.role != "shape" else next(left) for one in self.parameters)
+        return values if places.get("loc", 0) == 0 and places.get("scale", 1) == 1 else None
 
     def signature(self) -> str:
         words = (p.name if p.default is None else f"{p.name}={number_text(p.default)}" for p in self.parameters)
@@ -379,7 +403,7 @@ class Family:
     def freeze(self, values: tuple[float, ...]) -> Any:
         """The frozen scipy distribution, or what stands for it."""
         try:
-            shapes, loc, scale = self.arguments(*values)
+            shapes, loc, scale = self.arguments(values)
         except OverflowError:
             given = ", ".join(map(number_text, values))
             raise InvalidDistribution(f"{self.name}({given}) is beyond what floating-point numbers hold.") from None
@@ -402,205 +426,111 @@ def number_text(value: float) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
-def _location_scale(
-    name: str, scipy: str, about: str, *meanings: str, loc: str = "loc", scale: str = "scale"
-) -> Family:
-    return Family(
-        name,
-        (Parameter(loc, ANY, 0.0, meanings[0]), Parameter(scale, POSITIVE, 1.0, meanings[1])),
-        scipy,
-        lambda m, s: ((), m, s),
-        lambda m, s: (m, s),
-        about=about,
-    )
+def _loc(meaning: str, name: str = "loc") -> Parameter:
+    return Parameter(name, ANY, meaning, 0.0, "loc")
 
 
-def _positive_shape(name: str, scipy: str, about: str, shape: str, scale: str) -> Family:
-    """One shape and a scale, on the positive half line; the words say what they mean."""
-    return Family(
-        name,
-        (Parameter("shape", POSITIVE, None, shape), Parameter("scale", POSITIVE, 1.0, scale)),
-        scipy,
-        lambda a, s: ((a,), 0.0, s),
-        lambda a, m, s: (a, s) if m == 0 else None,
-        about=about,
-    )
+def _scale(meaning: str, name: str = "scale", default: float | None = 1.0) -> Parameter:
+    return Parameter(name, POSITIVE, meaning, default, "scale")
 
 
+_CENTRE = "the location, the median if the records come from this law"
+_SUCCESS = "the share that succeeds"
+_LINE, _FROM_0, _WHOLE = "real numbers", "numbers from 0 on", "whole numbers from 0 on"
 _ALL = (
-    _location_scale("normal", "norm", "real numbers", "the mean", "the standard deviation", loc="mean", scale="sd"),
-    _location_scale(
-        "laplace",
-        "laplace",
-        "real numbers",
-        "the location, the median if the records come from this law",
-        "the mean distance from it",
-    ),
-    _location_scale(
-        "cauchy",
-        "cauchy",
-        "real numbers, heavy tails",
-        "the location, the median if the records come from this law",
-        "half the interquartile range",
-    ),
-    _location_scale("logistic", "logistic", "real numbers", "the mean", "the sd times sqrt(3)/pi"),
-    _location_scale("gumbel", "gumbel_r", "real numbers, largest values", "the mode", "the sd times sqrt(6)/pi"),
+    Family("normal", "norm", _LINE, (_loc("the mean", "mean"), _scale("the standard deviation", "sd"))),
+    Family("laplace", "laplace", _LINE, (_loc(_CENTRE), _scale("the mean distance from it"))),
+    Family("cauchy", "cauchy", f"{_LINE}, heavy tails", (_loc(_CENTRE), _scale("half the interquartile range"))),
+    Family("logistic", "logistic", _LINE, (_loc("the mean"), _scale("the sd times sqrt(3)/pi"))),
+    Family("gumbel", "gumbel_r", f"{_LINE}, largest values", (_loc("the mode"), _scale("the sd times sqrt(6)/pi"))),
     Family(
         "uniform",
-        (Parameter("low", ANY, None, "the least value"), Parameter("high", ANY, None, "the largest value")),
         "uniform",
-        lambda a, b: ((), a, b - a),
-        lambda m, s: (m, m + s) if (m + s) - m == s else None,
-        about="real numbers",
+        _LINE,
+        (Parameter("low", ANY, "the least value"), Parameter("high", ANY, "the largest value")),
+    ),
+    Family("exponential", "expon", _FROM_0, (_scale("the mean; rate=1/scale may be given instead", default=None),)),
+    Family("half_normal", "halfnorm", f"{_FROM_0}: abs(x) of a normal law", (_scale("the sd of that normal law"),)),
+    Family("rayleigh", "rayleigh", _FROM_0, (_scale("the mode"),)),
+    Family("gamma", "gamma", _FROM_0, (Parameter("shape", POSITIVE, "mean over scale"), _scale("variance over mean"))),
+    Family(
+        "inverse_gamma",
+        "invgamma",
+        _FROM_0,
+        (Parameter("shape", POSITIVE, "that of the gamma law of 1/x"), _scale("1 over the scale of that law")),
     ),
     Family(
-        "exponential",
-        (Parameter("scale", POSITIVE, None, "the mean; rate=1/scale may be given instead"),),
-        "expon",
-        lambda s: ((), 0.0, s),
-        lambda m, s: (s,) if m == 0 else None,
-        about="numbers from 0 on",
-    ),
-    Family(
-        "half_normal",
-        (Parameter("scale", POSITIVE, 1.0, "the sd of that normal law"),),
-        "halfnorm",
-        lambda s: ((), 0.0, s),
-        lambda m, s: (s,) if m == 0 else None,
-        about="numbers from 0 on: abs(x) of a normal law",
-    ),
-    Family(
-        "rayleigh",
-        (Parameter("scale", POSITIVE, 1.0, "the mode"),),
-        "rayleigh",
-        lambda s: ((), 0.0, s),
-        lambda m, s: (s,) if m == 0 else None,
-        about="numbers from 0 on",
-    ),
-    _positive_shape("gamma", "gamma", "numbers from 0 on", "mean over scale", "variance over mean"),
-    _positive_shape(
-        "inverse_gamma", "invgamma", "numbers from 0 on", "that of the gamma law of 1/x", "1 over the scale of that law"
-    ),
-    _positive_shape(
         "weibull",
         "weibull_min",
-        "numbers from 0 on, lifetimes",
-        "below 1: early failures; above: ageing",
-        "63% lie below it",
+        f"{_FROM_0}, lifetimes",
+        (Parameter("shape", POSITIVE, "below 1: early failures; above: ageing"), _scale("63% lie below it")),
     ),
-    _positive_shape(
-        "pareto", "pareto", "numbers from scale on", "a share (scale/x)^shape lies above x", "the least value"
+    Family(
+        "pareto",
+        "pareto",
+        "numbers from scale on",
+        (Parameter("shape", POSITIVE, "a share (scale/x)^shape lies above x"), _scale("the least value")),
     ),
     Family(
         "lognormal",
-        (
-            Parameter("mean", ANY, None, "the mean of log(x), not of x"),
-            Parameter("sd", POSITIVE, None, "the standard deviation of log(x)"),
-        ),
         "lognorm",
-        lambda m, s: ((s,), 0.0, math.exp(m)),
-        lambda a, m, s: (math.log(s), a) if m == 0 and math.exp(math.log(s)) == s else None,
-        about="positive numbers",
+        "positive numbers",
+        (
+            Parameter("mean", ANY, "the mean of log(x), not of x"),
+            Parameter("sd", POSITIVE, "the standard deviation of log(x)"),
+        ),
     ),
     Family(
         "beta",
-        (Parameter("a", POSITIVE, None, "the mean is a/(a + b)"), Parameter("b", POSITIVE, None, "see a")),
         "beta",
-        lambda a, b: ((a, b), 0.0, 1.0),
-        lambda a, b, m, s: (a, b) if (m, s) == (0, 1) else None,
-        about="numbers between 0 and 1",
+        "numbers between 0 and 1",
+        (Parameter("a", POSITIVE, "the mean is a/(a + b)"), Parameter("b", POSITIVE, "see a")),
     ),
     Family(
         "student_t",
-        (
-            Parameter("df", POSITIVE, None, "degrees of freedom"),
-            Parameter("loc", ANY, 0.0, "the location, the median if the records come from this law"),
-            Parameter("scale", POSITIVE, 1.0, "the sd times sqrt((df - 2)/df)"),
-        ),
         "t",
-        lambda df, m, s: ((df,), m, s),
-        lambda df, m, s: (df, m, s),
-        about="real numbers, heavy tails",
+        f"{_LINE}, heavy tails",
+        (Parameter("df", POSITIVE, "degrees of freedom"), _loc(_CENTRE), _scale("the sd times sqrt((df - 2)/df)")),
     ),
-    Family(
-        "chi2",
-        (Parameter("df", POSITIVE, None, "degrees of freedom, the mean"),),
-        "chi2",
-        lambda df: ((df,), 0.0, 1.0),
-        lambda df, m, s: (df,) if (m, s) == (0, 1) else None,
-        about="numbers from 0 on",
-    ),
+    Family("chi2", "chi2", _FROM_0, (Parameter("df", POSITIVE, "degrees of freedom, the mean"),)),
     Family(
         "share_above",
-        (
-            Parameter("cut", ANY, None, "where they are parted, public"),
-            Parameter("share", INSIDE, None, "of the records above it"),
-        ),
         "share_above",  # not one of scipy's
-        lambda cut, share: ((share,), cut, 1.0),
-        lambda share, cut, _: (cut, share),
-        about="real numbers of which only the side of the cut counts",
+        "real numbers of which only the side of the cut counts",
+        (
+            Parameter("cut", ANY, "where they are parted, public", role="loc"),
+            Parameter("share", INSIDE, "of the records above it"),
+        ),
     ),
-    Family(
-        "bernoulli",
-        (Parameter("p", UNIT, None, "the share of ones"),),
-        "bernoulli",
-        lambda p: ((p,), 0, 1),
-        lambda p, m: (p,) if m == 0 else None,
-        discrete=True,
-        about="0 and 1",
-    ),
+    Family("bernoulli", "bernoulli", "0 and 1", (Parameter("p", UNIT, "the share of ones"),), discrete=True),
     Family(
         "binomial",
-        (Parameter("n", COUNT, None, "trials"), Parameter("p", UNIT, None, "the share that succeeds")),
         "binom",
-        lambda n, p: ((int(n), p), 0, 1),
-        lambda n, p, m: (n, p) if m == 0 else None,
+        "whole numbers from 0 to n",
+        (Parameter("n", COUNT, "trials"), Parameter("p", UNIT, _SUCCESS)),
         discrete=True,
-        about="whole numbers from 0 to n",
     ),
-    Family(
-        "poisson",
-        (Parameter("mean", COUNTED, None, "the mean"),),
-        "poisson",
-        lambda mu: ((mu,), 0, 1),
-        lambda mu, m: (mu,) if m == 0 else None,
-        discrete=True,
-        about="whole numbers from 0 on, counts",
-    ),
+    Family("poisson", "poisson", f"{_WHOLE}, counts", (Parameter("mean", COUNTED, "the mean"),), discrete=True),
     Family(
         "geometric",
-        (Parameter("p", RARE, None, "the share that succeeds"),),
         "geom",
-        lambda p: ((p,), 0, 1),
-        lambda p, m: (p,) if m == 0 else None,
+        "whole numbers from 1 on: trials up to the first success",
+        (Parameter("p", RARE, _SUCCESS),),
         discrete=True,
-        about="whole numbers from 1 on: trials up to the first success",
     ),
     Family(
         "negative_binomial",
-        (
-            Parameter("n", POSITIVE, None, "successes waited for; need not be whole"),
-            Parameter("p", RARE, None, "the share that succeeds"),
-        ),
         "nbinom",
-        lambda n, p: ((n, p), 0, 1),
-        lambda n, p, m: (n, p) if m == 0 else None,
+        f"{_WHOLE}: failures before n successes",
+        (Parameter("n", POSITIVE, "successes waited for; need not be whole"), Parameter("p", RARE, _SUCCESS)),
         discrete=True,
-        about="whole numbers from 0 on: failures before n successes",
     ),
     Family(
         "zipf",
-        (
-            Parameter(
-                "a", ("greater than 1", lambda x: 1 < x < math.inf), None, "k has probability proportional to k^-a"
-            ),
-        ),
         "zipf",
-        lambda a: ((a,), 0, 1),
-        lambda a, m: (a,) if m == 0 else None,
+        "whole numbers from 1 on",
+        (Parameter("a", HEAVY, "k has probability proportional to k^-a"),),
         discrete=True,
-        about="whole numbers from 1 on",
     ),
 )
 
@@ -664,7 +594,8 @@ def spec_of_scipy(frozen: Any) -> str | None:
     family = _BY_SCIPY.get(found[0]) if found else None
     if found is None or family is None or not all(math.isfinite(value) for value in found[1]):
         return None
-    values = family.inverse(*found[1])
+    *shapes, loc, scale = (*found[1], 1.0) if family.discrete else found[1]
+    values = family.inverse(tuple(shapes), loc, scale)
     if values is None:
         return None
     try:
