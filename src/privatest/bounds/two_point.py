@@ -355,10 +355,11 @@ def outline(a: Floats, b: Floats, *, straight: bool, accurate: bool = True) -> t
     Guarantees: the corners are in convex position.
 
     Between two points the curve is above both neighbouring chords, extended: a corner is where these meet. If
-    rounding would matter it is the corner of the box instead. If h is made of lines the points are the corners.
+    rounding would matter it is the corner of the box instead. If h is made of lines the points are the corners, but for
+    rounding.
     """
     if straight or len(a) < 2:
-        return a, b
+        return _hull(a, b)
     corner_a, corner_b = a[:-1].copy(), b[1:].copy()
     if len(a) > 6:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -377,7 +378,7 @@ def outline(a: Floats, b: Floats, *, straight: bool, accurate: bool = True) -> t
 
 
 def _hull(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The points that are not above the straight line between two others, for increasing ``a``.
+    """The points below every straight line between two others, for increasing ``a``.
 
     Each round examines every other point, so that its two neighbours stay: of points that agree up to rounding
     one is left.
@@ -386,7 +387,7 @@ def _hull(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     while unchanged < 2:
         middle = np.arange(2 - odd, len(a) - 1, 2)
         left, right = middle - 1, middle + 1
-        above = (a[middle] - a[left]) * (b[right] - b[left]) < (a[right] - a[left]) * (b[middle] - b[left])
+        above = (a[middle] - a[left]) * (b[right] - b[left]) <= (a[right] - a[left]) * (b[middle] - b[left])
         unchanged = 0 if above.any() else unchanged + 1
         kept = np.ones(len(a), dtype=np.bool_)
         kept[middle[above]] = False
