@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from privatest.hypotheses.families import ALIASES, FAMILIES, Family, number_text
+from privatest.hypotheses.distribution import number_text
+from privatest.hypotheses.families import ALIASES, FAMILIES, Family
 
 PAGE = Path(__file__).with_name("families.md")
 

@@ -19,7 +19,7 @@ from privatest.bounds.two_point import TwoPoint
 from privatest.hypotheses import Pair, make_pair
 from privatest.hypotheses.pair import ContinuousPair
 from privatest.privacy import Pure, as_notion
-from privatest.theory.wasserstein import merge
+from privatest.theory.coupling import merge
 
 Show = Callable[[str], None]
 Floats = npt.NDArray[np.float64]

@@ -19,7 +19,7 @@ from privatest.hypotheses import make_pair
 from privatest.numbers import exp_below, rational
 from privatest.privacy import Pure, as_notion
 from privatest.privacy.notion import Line
-from privatest.theory.wasserstein import Histograms, merge
+from privatest.theory.coupling import Histograms, merge
 
 Show = Callable[[str], None]
 Law = list[float]

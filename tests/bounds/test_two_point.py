@@ -11,7 +11,7 @@ from privatest.bounds.two_point import Chains, corners
 from privatest.hypotheses import make_pair
 from privatest.notions import approx, gdp, kl, pure, renyi, tv, zcdp
 from privatest.privacy import Notion, as_notion
-from privatest.theory.wasserstein import merge
+from privatest.theory.coupling import merge
 
 SIZES = {
     "pure(1)": 29,

@@ -28,7 +28,7 @@ from privatest import engines
 from privatest.engines.sources import placed
 from privatest.engines.units import Turns
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
-from privatest.fit.domain import symbols
+from privatest.fit.fit_test import symbols
 from privatest.hypotheses import make_pair
 from privatest.scores import clamped_score
 from privatest.streams.monitor import Monitor

@@ -13,7 +13,7 @@ from scipy import stats
 from privatest import engines
 from privatest.errors import InvalidData, InvalidDocument
 from privatest.fit import design_fit
-from privatest.fit.domain import histogram, read_domain
+from privatest.fit.fit_test import histogram, read_domain
 from privatest.privacy import system_source
 from privatest.scores import Cells, EdgeCells, IntegerCells, LabelCells
 

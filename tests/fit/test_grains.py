@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from privatest.fit.domain import Grains, exact_probabilities
+from privatest.fit.candidate_statistics import Grains, exact_probabilities
 from privatest.privacy import seeded_source
 
 

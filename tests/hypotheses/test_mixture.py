@@ -14,7 +14,7 @@ from scipy import stats
 
 from privatest.errors import InvalidDistribution
 from privatest.hypotheses import ContinuousPair, Reals, as_distribution, make_pair, mixture, parse
-from privatest.hypotheses.mixture import Splice, SplicePiece
+from privatest.hypotheses.distribution import Splice, SplicePiece
 from privatest.hypotheses.pair import ClampedPair
 
 

@@ -12,7 +12,7 @@ import pytest
 from scipy import optimize, sparse
 
 from privatest.hypotheses import make_pair
-from privatest.theory.wasserstein import Histograms, merge, wasserstein
+from privatest.theory.coupling import Histograms, merge, wasserstein
 
 SMALL: list[tuple[list[float], list[float], float, int]] = [
     ([0.6, 0.4], [0.4, 0.6], 0.3, 4),

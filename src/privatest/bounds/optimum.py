@@ -1,6 +1,6 @@
 r"""The best private test on a finite domain, exactly private and runnable if its notion is made of lines.
 
-A test is its probability g(x) of "null" for each histogram x of the records (``theory/wasserstein.py`` shows that
+A test is its probability g(x) of "null" for each histogram x of the records (``theory/coupling.py`` shows that
 classes of labels and histograms lose nothing). The best one solves
 
 .. math:: \max_g \sum_x (P^n(x) - Q^n(x))\, g(x), \quad g(x) \le h(g(x'))
@@ -55,7 +55,7 @@ from privatest.privacy.bulk_draws import draw_rows
 from privatest.privacy.notion import Line, exact_line, notion_words, tangent
 from privatest.privacy.randomness import bernoulli
 from privatest.scores import Cells, IntegerCells, LabelCells
-from privatest.theory.wasserstein import Classes, Histograms, merge, solved_program
+from privatest.theory.coupling import Classes, Histograms, merge, solved_program
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

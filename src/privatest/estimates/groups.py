@@ -32,7 +32,8 @@ from privatest.estimates.present_records import (
 )
 from privatest.estimates.tuned_score import success_score
 from privatest.facts import Fact, Probability, short
-from privatest.hypotheses.families import LARGEST_VALUE, number_text
+from privatest.hypotheses.distribution import number_text
+from privatest.hypotheses.families import LARGEST_VALUE
 from privatest.hypotheses.one_parameter import OneParameter, share_of
 from privatest.laws.block_laws import REACHES, NoiseMasses, NoisyCount, masses_of, variance_of
 from privatest.numbers import Number, first_true_near, number_or_nan

@@ -31,7 +31,7 @@ from privatest.decision.run import Outcome, Release
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.facts import Fact, Probability
 from privatest.hypotheses import as_distribution
-from privatest.hypotheses.families import number_text
+from privatest.hypotheses.distribution import number_text
 from privatest.json_documents import reading
 from privatest.laws.weighted_counts import Statistic, weighted
 from privatest.numbers import Floats, number_or_nan

@@ -29,7 +29,8 @@ from scipy.optimize import brentq, minimize
 from privatest.decision.inversion import normal_gap
 from privatest.errors import InvalidInput, shown
 from privatest.hypotheses import Distribution
-from privatest.hypotheses.families import FAMILIES, Parameter, number_text
+from privatest.hypotheses.distribution import number_text
+from privatest.hypotheses.families import FAMILIES, Parameter
 from privatest.hypotheses.parse import parse
 from privatest.hypotheses.sets import Box
 from privatest.numbers import Floats, number_or_nan

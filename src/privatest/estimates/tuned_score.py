@@ -20,8 +20,7 @@ from scipy import optimize
 
 from privatest.errors import InvalidDistribution, InvalidInput, NothingToTest
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
-from privatest.hypotheses.distribution import Numbers
-from privatest.hypotheses.families import number_text
+from privatest.hypotheses.distribution import Numbers, number_text
 from privatest.hypotheses.one_parameter import OneParameter
 from privatest.hypotheses.parse import matched
 from privatest.numbers import Floats

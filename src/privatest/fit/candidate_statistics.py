@@ -22,20 +22,28 @@ with mu the median of the n p_x, so that one record moves T by at most 1. A stee
 distance and the best against much noise; a long one is the chi-squared statistic and the best against none. beta_x
 makes the mean increment under P the same for all symbols: otherwise some alternative at the given distance would make T
 fall.
+
+**Goldreich's map** (:class:`Grains`) from identity to uniformity, record by record. With probability 1/2 replace the
+record by a uniform symbol, so that P becomes P' = (P + U)/2 >= 1/(2k). Cut the unit of probability into M = 4k grains;
+symbol x owns g_x = floor(M P'_x) of them. Keep the record with probability g_x/(M P'_x), else send it to a further
+symbol that owns the grains left over; then draw one of the owner's grains. Records from P become exactly uniform on
+the M grains, records at distance gamma from P are at distance at least gamma/4 (in fact gamma/3) from uniform, and
+since each record is mapped by itself, privacy is kept. Reference: Goldreich 2016, "The uniform distribution is complete
+with respect to testing identity".
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privatest.fit.domain import Grains
 from privatest.fit.excess_law import (
     REACH,
     Excess,
@@ -48,12 +56,8 @@ from privatest.fit.excess_law import (
     windows,
 )
 from privatest.laws import IntegerLaw
-from privatest.numbers import Floats, Integers
-from privatest.privacy import Noise, Notion, Pure, canonical_noise
-
-if TYPE_CHECKING:
-    from privatest.fit.domain import Domain
-
+from privatest.numbers import Floats, Integers, rational
+from privatest.privacy import Noise, Notion, RandomSource, canonical_noise
 
 Mask = npt.NDArray[np.bool_]
 
@@ -328,6 +332,78 @@ def _whole(start: Floats, shift: Floats, n: int) -> Integers:
     return np.asarray(np.clip(np.ceil(start - shift[:, None] - 1e-9), 0, n).astype(np.int64))
 
 
+GRAINS_PER_SYMBOL = 4
+
+
+def exact_probabilities(p: Sequence[float] | Floats) -> tuple[Fraction, ...]:
+    """The rationals that the floats stand for, divided by their sum, so that they sum to exactly 1."""
+    exact = [rational(float(x)) for x in p]
+    total = sum(exact)
+    return tuple(x / total for x in exact)
+
+
+@dataclass(frozen=True)
+class Grains:
+    """The map for one P.
+
+    Guarantees: exact; P becomes uniform on ``count`` grains; a record's grain depends on that record alone.
+
+    >>> Grains.of([0.2, 0.3, 0.5]).owned
+    (3, 3, 5, 1)
+    """
+
+    keep: tuple[Fraction, ...]
+    owned: tuple[int, ...]
+    """Number of grains of each symbol and, last, of the symbol for records that are not kept."""
+
+    @classmethod
+    def of(cls, p: Sequence[float] | Floats) -> Grains:
+        """The map that makes P uniform."""
+        exact = exact_probabilities(p)
+        k = len(exact)
+        grains = [GRAINS_PER_SYMBOL * k * (x + Fraction(1, k)) / 2 for x in exact]
+        owned = [int(x) for x in grains]
+        keep = tuple(Fraction(g) / x for g, x in zip(owned, grains, strict=True))
+        return cls(keep, (*owned, GRAINS_PER_SYMBOL * k - sum(owned)))
+
+    @property
+    def count(self) -> int:
+        """M, the number of all grains."""
+        return sum(self.owned)
+
+    @cached_property
+    def _first(self) -> list[int]:
+        return [0, *np.cumsum(self.owned).tolist()]
+
+    @cached_property
+    def _keep_floats(self) -> Floats:
+        return np.array([float(x) for x in self.keep])
+
+    def draw(self, counts: Integers, source: RandomSource) -> Integers:
+        """The histogram over grains of records with this histogram over symbols."""
+        k = len(self.keep)
+        found = [0] * self.count
+        for symbol, count in enumerate(counts.tolist()):
+            for _ in range(count):
+                x = source.below(k) if source.bits(1) else symbol
+                if source.below(self.keep[x].denominator) >= self.keep[x].numerator:
+                    x = k
+                found[self._first[x] + source.below(self.owned[x])] += 1
+        return np.array(found, dtype=np.int64)
+
+    def image(self, q: Floats) -> Floats:
+        """The law of the grain of a record from q, in floats: for planning only."""
+        k = len(self.keep)
+        mixed = (q + 1 / k) / 2
+        kept = mixed * self._keep_floats
+        mass = np.append(kept, max(1.0 - float(kept.sum()), 0.0))
+        owned = np.array(self.owned)
+        share = np.where(owned > 0, mass / np.maximum(owned, 1), 0.0)
+        # Equal probabilities must be equal floats: they are grouped.
+        law = np.repeat(np.where(np.abs(share * self.count - 1) < 1e-12, 1 / self.count, share), owned)
+        return np.asarray(law / law.sum() if np.any(law != law[0]) else law)
+
+
 METHODS = ("auto", "direct", "uniformity", "grains")
 UNIFORM_RAMPS = (Ramp(0.7), *(Ramp(0.0, floor) for floor in (1.0, 2.0, 4.0)), *(Ramp(x) for x in (1.5, 3.0)))
 RAMPS = (Ramp(1.0), Ramp(0.0), Ramp(1.0, middle=0.35), Ramp(1.0, middle=0.25, growth=2 / 3), Ramp(2.0, middle=0.25))
@@ -467,31 +543,3 @@ def _folded_excess(p: bytes, *rest: Any) -> Excess:
 def _folded_candidates(target: Target) -> FitStatistic:
     key = (target.p.tobytes(), target.n, target.distance, target.notion, target.alpha, target.rows)
     return FitStatistic("binomial", _folded_excess(*key))
-
-
-@dataclass(frozen=True, eq=False)
-class FitPlan:
-    """The task of a test, for any number of records."""
-
-    domain: Domain
-    distance: float
-    notion: Notion
-    alpha: float
-    method: str
-    rows: int = 1
-
-    @property
-    def recipes(self) -> list[Recipe]:
-        return recipes(self.domain.probabilities, self.method)
-
-    def target(self, n: int) -> Target:
-        """The task for n records. Under ``pure``, each row of a person has its share of epsilon."""
-        each = isinstance(self.notion, Pure)
-        notion, rows = (self.notion.share(self.rows), 1) if each else (self.notion, self.rows)
-        return Target(self.domain.probabilities, n, self.distance, notion, self.alpha, rows)
-
-    def noises(self, width: int) -> list[Noise]:
-        """The noises to choose from: each hides a person's k rows, by k widths at once or by k shares of epsilon."""
-        together = canonical_noise(self.notion, self.rows * width)
-        apart = isinstance(self.notion, Pure) and self.rows > 1
-        return [canonical_noise(self.notion.share(self.rows), width), together] if apart else [together]

@@ -1,6 +1,8 @@
 """The private goodness-of-fit test: its design (``pt.design_fit``), its release, and ``pt.goodness_of_fit``.
 
-The sample size is found by the normal approximation first, then by exact error rates.
+A finite P is taken as it is, a continuous or infinite one is cut into bins (:func:`read_domain`). Every engine counts
+the records of each symbol (:func:`histogram`). The sample size is found by the normal approximation first, then by
+exact error rates.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,37 +20,156 @@ from privatest.charge import Draw
 from privatest.decision import Release
 from privatest.decision.run import Budgeted, advantage_fact, check_better_than_a_coin, cost_fact, hidden_fact
 from privatest.engines.records import check_count, counting_score
-from privatest.errors import Infeasible, InvalidInput, shown
+from privatest.errors import Infeasible, InvalidDistribution, InvalidInput, shown
 from privatest.facts import Fact, Probability
 from privatest.fit.candidate_statistics import (
     METHODS,
     Alternative,
-    FitPlan,
     FitStatistic,
     Recipe,
     Target,
     grains_of,
     largest_distance,
     ranked,
+    recipes,
 )
-from privatest.fit.domain import Domain, histogram, read_domain
 from privatest.fit.excess_law import ACCURACY, Excess
+from privatest.hypotheses import Distribution, Labels, Reals, WholeNumbers, as_distribution
 from privatest.laws import IntegerLaw
 from privatest.numbers import Floats, Integers, Number, first_true, first_true_near
 from privatest.privacy import (
     Noise,
     Notion,
+    Pure,
     RandomSource,
+    canonical_noise,
     make_notion,
 )
+from privatest.privacy.bulk_draws import draw_rows
 from privatest.privacy.notion import notion_words
 from privatest.progress_events import searching
+from privatest.scores import Cells, EdgeCells, IntegerCells, LabelCells
 from privatest.unanswered_questions import known_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from privatest.scores import Cells
+
+MOST_SYMBOLS = 1 << 20
+# A finite set of integers up to this size is taken as it is.
+MOST_INTEGERS = 1 << 12
+MOST_BINS = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Symbols with their probabilities under P.
+
+    Attributes:
+        cells: which symbol a record is; what makes no sense is counted as the most likely symbol.
+        probabilities: P, one number for each symbol.
+        null: short description of P.
+        bins: how P was cut, or None for a domain that is finite as given.
+    """
+
+    cells: Cells
+    probabilities: Floats
+    null: str
+    bins: str | None = None
+
+    def __post_init__(self) -> None:
+        p = self.probabilities
+        if p.ndim != 1 or not np.all(p >= 0) or not abs(math.fsum(p.tolist()) - 1) < 1e-9:
+            raise InvalidInput("The probabilities of the null do not sum to 1.")
+        if self.cells.count != len(p):
+            raise InvalidInput(f"The null has {len(p)} probabilities for {self.cells.count} cells.")
+
+
+def read_domain(null: Any, distance: float, bins: int | None = None) -> Domain:
+    """P over a finite set of symbols.
+
+    Continuous and infinite P are cut into about ``bins`` bins of equal probability, by default 4/distance: where a
+    density crosses that of P inside a bin, at most the bin's mass, a quarter of the distance, is lost.
+    """
+    law = as_distribution(null, "null")
+    if bins is not None:
+        bins = numbers.positive_integer(bins=bins)
+        if not 2 <= bins <= MOST_BINS:
+            raise InvalidInput(f"bins={bins} must lie between 2 and {MOST_BINS}.")
+    domain = _of(law, distance, bins)
+    k = len(domain.probabilities)
+    if k > MOST_SYMBOLS:
+        raise InvalidDistribution(f"null {domain.null} has {k} outcomes, more than {MOST_SYMBOLS}. Pool some.")
+    if k < 2:
+        raise InvalidDistribution(f"null {domain.null} has a single outcome: there is nothing to test.")
+    return domain
+
+
+def _of(law: Distribution, distance: float, bins: int | None) -> Domain:
+    wanted = bins if bins is not None else min(math.ceil(4 / distance), MOST_BINS)
+    if isinstance(law, Reals):
+        return _equal_bins(law, wanted)
+    if isinstance(law, WholeNumbers):
+        lo, hi = law.support
+        if bins is None and hi - lo < MOST_INTEGERS:
+            whole = np.arange(int(lo), int(hi) + 1, dtype=np.int64)
+            p = _normalised(law.pmf(whole.astype(np.float64)))
+            return Domain(IntegerCells(whole, int(hi)), p, law.describe())
+        return _integer_bins(law, wanted)
+    assert isinstance(law, Labels)
+    if bins is not None:
+        raise InvalidInput(
+            f"bins={bins} does not apply to null {law.describe()}: its domain is finite. Leave bins out."
+        )
+    return Domain(LabelCells(law.labels), _normalised(law.probabilities), law.describe())
+
+
+def _equal_bins(law: Reals, bins: int) -> Domain:
+    edges = np.unique(law.ppf(np.arange(1, bins) / bins))
+    low, high = law.support
+    edges = edges[np.isfinite(edges) & (edges > low) & (edges < high)]
+    masses = law.mass(np.append(low, edges), np.append(edges, high))
+    text = f"{len(masses)} bins of equal probability"
+    if len(masses) < 2:
+        raise InvalidDistribution(f"null {law.describe()} cannot be cut into {bins} bins: its quantiles coincide.")
+    return Domain(EdgeCells(tuple(edges.tolist()), low, high), _normalised(masses), law.describe(), text)
+
+
+def _integer_bins(law: WholeNumbers, bins: int) -> Domain:
+    lo, hi = law.support
+    limits = np.iinfo(np.int64)
+    ends = np.unique(law.ppf(np.arange(1, bins) / bins)).astype(np.int64)
+    ends = ends[ends < hi]
+    first = np.append(limits.min if math.isinf(lo) else int(lo), ends + 1).astype(np.int64)
+    last = limits.max if math.isinf(hi) else int(hi)
+    below = np.append(law.cdf(ends.astype(np.float64)), 1.0)
+    p = _normalised(np.diff(below, prepend=0.0))
+    return Domain(IntegerCells(first, int(last)), p, law.describe(), f"{len(p)} runs of integers, the tails pooled")
+
+
+def _normalised(masses: Floats) -> Floats:
+    """Probabilities that sum to 1; equal floats where they differ by rounding from a common value."""
+    p = np.asarray(masses, dtype=np.float64) / math.fsum(masses.tolist())
+    if np.all(np.abs(p * len(p) - 1) < 1e-9):
+        return np.full(len(p), 1 / len(p))
+    return p
+
+
+def histogram(records: engines.Records, cells: Cells, odd: int, source: RandomSource) -> Integers:
+    """Counts of the symbols; records that make no sense count as symbol ``odd``.
+
+    Of persons who have more rows than count, rows are drawn from ``source``. The counts are raw: they must not leave
+    the process except through a test's noise.
+    """
+    records.check(counting_score(cells))
+    return symbols(np.array(records.histogram(cells, partial(draw_rows, source)), dtype=np.int64), odd)
+
+
+def symbols(counts: Integers, odd: int) -> Integers:
+    """Counts of the cells, the odd cell last, as counts of the symbols."""
+    found = counts[:-1].copy()
+    found[odd] += counts[-1]
+    return found
 
 
 @dataclass(frozen=True)
@@ -294,6 +415,34 @@ class FitTest(Budgeted[FitRelease]):
             f"distance={self.distance:g}, {notion_words(self.notion)}, n={self.n}, "
             f"width={self.excess.width}, cutoff={float(self.cutoff):g}, neighbours='replace')"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class FitPlan:
+    """The task of a test, for any number of records."""
+
+    domain: Domain
+    distance: float
+    notion: Notion
+    alpha: float
+    method: str
+    rows: int = 1
+
+    @property
+    def recipes(self) -> list[Recipe]:
+        return recipes(self.domain.probabilities, self.method)
+
+    def target(self, n: int) -> Target:
+        """The task for n records. Under ``pure``, each row of a person has its share of epsilon."""
+        each = isinstance(self.notion, Pure)
+        notion, rows = (self.notion.share(self.rows), 1) if each else (self.notion, self.rows)
+        return Target(self.domain.probabilities, n, self.distance, notion, self.alpha, rows)
+
+    def noises(self, width: int) -> list[Noise]:
+        """The noises to choose from: each hides a person's k rows, by k widths at once or by k shares of epsilon."""
+        together = canonical_noise(self.notion, self.rows * width)
+        apart = isinstance(self.notion, Pure) and self.rows > 1
+        return [canonical_noise(self.notion.share(self.rows), width), together] if apart else [together]
 
 
 MOST_RECORDS_OF_A_FIT = 10**9

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privatest.errors import InvalidDistribution
 from privatest.hypotheses.density import LEVELS, find_breaks
-from privatest.hypotheses.distribution import Reals, WholeNumbers, smallest_integers
+from privatest.hypotheses.distribution import Reals, WholeNumbers, number_text, smallest_integers
 from privatest.numbers import Floats, Integers, distinct, quiet
 
 _LOG_ROOT_2_PI: Final = math.log(math.sqrt(2 * math.pi))
@@ -418,12 +418,6 @@ class Family:
 
     def text(self, values: tuple[float, ...]) -> str:
         return f"{self.name}({', '.join(number_text(value) for value in values)})"
-
-
-def number_text(value: float) -> str:
-    """The shortest text that reads back to the same float; whole numbers without a point."""
-    number = float(value)
-    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
 def _loc(meaning: str, name: str = "loc") -> Parameter:

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from privatest.errors import InvalidDistribution, InvalidInput, shown
-from privatest.hypotheses.distribution import Distribution, Labels, Numbers
-from privatest.hypotheses.families import number_text
+from privatest.hypotheses.distribution import Distribution, Labels, Numbers, number_text
 from privatest.hypotheses.parse import as_hypothesis, parse
 from privatest.hypotheses.sets import Box, make_box, parameters_of
 from privatest.numbers import Floats, number_or_nan

@@ -40,6 +40,8 @@ from privatest.hypotheses.distribution import (
     Reals,
     WholeNumbers,
     check_probabilities,
+    mixed,
+    number_text,
 )
 from privatest.hypotheses.families import (
     ALIASES,
@@ -48,9 +50,7 @@ from privatest.hypotheses.families import (
     Family,
     ScipyIntegers,
     ScipyReals,
-    number_text,
 )
-from privatest.hypotheses.mixture import mixed
 from privatest.hypotheses.pair import ContinuousPair, DiscretePair, Pair
 from privatest.hypotheses.sets import Box, corrupted, far_members, make_box, nearest_members, union
 from privatest.numbers import suggestion

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from privatest.errors import InvalidDistribution, shown
-from privatest.hypotheses.distribution import Distribution, Hypothesis, Leaf, Numbers, Side
-from privatest.hypotheses.families import FAMILIES, Family, ScipyIntegers, ScipyReals, number_text
+from privatest.hypotheses.distribution import Distribution, Hypothesis, Leaf, Numbers, Side, number_text
+from privatest.hypotheses.families import FAMILIES, Family, ScipyIntegers, ScipyReals
 from privatest.numbers import Floats, number_or_nan
 
 FAR = 1e6

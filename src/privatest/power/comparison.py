@@ -26,7 +26,7 @@ from privatest.numbers import Number, root
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, make_notion
 from privatest.privacy.notion import is_straight, notion_words
 from privatest.progress_events import each, report_partial
-from privatest.theory.wasserstein import Histograms, merge
+from privatest.theory.coupling import Histograms, merge
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

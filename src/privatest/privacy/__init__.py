@@ -24,10 +24,10 @@ from collections.abc import Mapping
 from privatest.json_documents import reading, value_from_json
 from privatest.privacy.adaptive_reuse import AdaptiveLevel as AdaptiveLevel
 from privatest.privacy.adaptive_reuse import adaptive_level as adaptive_level
+from privatest.privacy.canonical_noise import Gaussian as Gaussian
 from privatest.privacy.canonical_noise import canonical_noise as canonical_noise
 from privatest.privacy.decision_chain import Chain as Chain
 from privatest.privacy.decision_chain import Stair as Stair
-from privatest.privacy.gaussian_noise import Gaussian as Gaussian
 from privatest.privacy.noise import Laplace as Laplace
 from privatest.privacy.noise import Logistic as Logistic
 from privatest.privacy.noise import Noise as Noise

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.numbers import Integers, exp_bounds, first_true
-from privatest.privacy.gaussian_noise import Gaussian
+from privatest.privacy.canonical_noise import Gaussian
 from privatest.privacy.noise import Noise
 from privatest.privacy.randomness import RandomSource, UniformDigits
 from privatest.privacy.tulap import TruncatedTulap, Tulap, Uniform

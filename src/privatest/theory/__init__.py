@@ -8,9 +8,8 @@ from privatest.theory.complexity import (
     soft_advantage,
     soft_clamped_advantage,
 )
-from privatest.theory.coupling import Coupling, coupling, largest_gain
+from privatest.theory.coupling import Coupling, Wasserstein, coupling, largest_gain, wasserstein
 from privatest.theory.decomposition import Decomposition, Sets, decompose, decompose_pair
-from privatest.theory.wasserstein import Wasserstein, wasserstein
 
 __all__ = [
     "Coupling",

@@ -25,7 +25,7 @@ import numpy as np
 from privatest import numbers
 from privatest.facts import Described, Fact
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair
-from privatest.hypotheses.mixture import Splice, SplicePiece
+from privatest.hypotheses.distribution import Splice, SplicePiece
 from privatest.hypotheses.pair import ClampedPair
 from privatest.hypotheses.parse import hardest_pair
 from privatest.numbers import Number
