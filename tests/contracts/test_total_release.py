@@ -23,7 +23,7 @@ from scipy import stats
 import privatest as pt
 from privatest.changepoint import block_sums
 from privatest.errors import InvalidInput
-from privatest.privacy import Noise
+from privatest.privacy import Gaussian, Noise, TruncatedTulap, Tulap, Uniform, bulk_draws
 
 NOTIONS = ("pure(1)", "approx(1, 0.001)", "tv(0.2)", "gdp(1)", "zcdp(0.5)", "renyi(2, 0.5)", "kl(0.5)")
 RARE = 28.0
@@ -204,6 +204,36 @@ def test_a_release_is_made_of_every_noisy_number(
         return
     assert name not in REFUSED
     assert walk(design, 1, monkeypatch) if walk is of_change else walk(design, 1)
+
+
+TINY = ["pure(1e-8)", "gdp(1e-12)", "gdp(1e-18)", "gdp(1e-20)", "tv(1e-18)", "zcdp(1e-40)", "approx(0, 1e-19)"]
+DRAWN: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "test": (lambda **w: pt.design("bernoulli(0.2)", "bernoulli(0.8)", n=4, clamp=(-1, 1), **w), ([0, 1, 1, 0],)),
+    "estimate": (lambda **w: pt.design_estimate("bernoulli(?)", n=4, **w), ([0, 1, 1, 0],)),
+    "table": (lambda **w: pt.design_table(labels=[0, 1], n=4, **w), ([0, 1, 1, 0],)),
+    "hidden table": (lambda **w: pt.design_table(labels=[0, 1], n=4, neighbours="add-remove", **w), ([0, 1],)),
+    "groups": (lambda **w: pt.design_groups(n=(2, 2), **w), ([0, 1], [1, 0])),
+    "fit": (lambda **w: pt.design_fit([0.5, 0.5], distance=0.3, n=4, **w), ([0, 1, 1, 0],)),
+}
+
+
+@pytest.mark.parametrize("privacy", TINY)
+@pytest.mark.parametrize("name", DRAWN)
+def test_the_widest_noise_is_drawn_or_refused_before_the_data(
+    name: str, privacy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A draw that fails where the noise is large would be drawn again, and its law would end there."""
+    make, data = DRAWN[name]
+    try:
+        design = make(privacy=privacy)
+    except InvalidInput:
+        return
+    monkeypatch.setattr(bulk_draws, "_LARGEST_REACH", 0)
+    for kind in (Gaussian, Tulap, TruncatedTulap, Uniform):
+        monkeypatch.setattr(
+            kind, "draw_doubled", lambda self, _: 2 * int(min(self.reach(90), 1e300)) + int(2 * self.offset)
+        )
+    assert design.run(*data).private
 
 
 def main() -> None:

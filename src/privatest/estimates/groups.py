@@ -646,7 +646,7 @@ def design_groups(
     miss = MISCOUNTED if missing == "count" else 0.0
     level, covered = _error_rates(alpha, confidence, miss)
     rows = numbers.positive_integer(max_rows_per_unit=max_rows_per_unit)
-    deviation = math.sqrt(min(sizes) / 8 + 2 * (rows / float(notion.equivalent)) ** 2)
+    deviation = math.sqrt(min(sizes) / 8 + 2 * (rows / max(float(notion.equivalent), 1e-100)) ** 2)
     fine = min(max(2 * round(STEPS_PER_DEVIATION / deviation / 2) + 1, 1), FINEST)
     score, around = success_score(rate, fine), Neighbourhood(rows=rows)
     part = part_for_counting(notion, min(sizes), around, miss / 2) if miss else Fraction(0)

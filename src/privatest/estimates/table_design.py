@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 1 << 14
 """The most cells of a table."""
+RARE = 100.0
+"""In nats: how rarely the noise may be larger than 64 bits hold, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,11 @@ class TableDesign(Budgeted[Table]):
             raise InvalidInput(
                 f"The noise on each count does not hide {self.max_rows_per_unit} rows of one person under "
                 f"{notion_words(self.notion)}. Use more noise."
+            )
+        if self.noise.reach(RARE) > 1 << 61:
+            raise InvalidInput(
+                f"{notion_words(self.notion)} needs noise of about {math.sqrt(self.noise.variance):.3g} records in each "
+                "count, more than 64 bits hold. Use a larger budget."
             )
         if not 2 <= self.cells.count <= MOST_CELLS:
             raise InvalidInput(f"A table of {self.cells.count} cells must have between 2 and {MOST_CELLS} of them.")
