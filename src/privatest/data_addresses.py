@@ -5,6 +5,7 @@ Nothing here opens anything. An address says what was given, whether or not it e
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import glob
 import hashlib
@@ -238,17 +239,51 @@ def is_covered(source: DataAddress | None, covers: Sequence[str]) -> bool:
 
 
 def touches(source: DataAddress | None, covers: Sequence[str]) -> bool:
-    """Whether a grant names any file or table of a source, including files inside a folder."""
+    """Whether a grant names any file or table of a source, including files inside a folder and hard links."""
     parts = [] if source is None else list(source.parts)
-    for folder in [part for part in parts if "://" not in part and os.path.isdir(part)]:
-        parts += [os.path.realpath(os.path.join(base, name)) for base, _, names in os.walk(folder) for name in names]
-    return any(_is_part(part, one) for part in parts for one in covers)
+    return any(_is_part(part, one) for part in _with_files(parts) for one in covers) or _are_linked(parts, covers)
 
 
 def overlap(covers: Iterable[str], others: Iterable[str]) -> list[str]:
     """Return what two grants both name, in whole or in part, such as a file and its folder, or a file and a glob."""
     named = [other for other in others if other != IN_MEMORY]
-    return sorted(one for one in covers if any(_is_part(one, other) or _is_part(other, one) for other in named))
+    return sorted(
+        one
+        for one in covers
+        if any(_is_part(one, other) or _is_part(other, one) for other in named) or _are_linked([one], named)
+    )
+
+
+def hard_links(parts: Iterable[str]) -> set[tuple[int, int, str]]:
+    """Return what identifies the files among these that have more than one name, each with its table, if one is named.
+
+    Args:
+        parts: files, folders, globs and tables, as a :class:`DataAddress` has them.
+    """
+    found = set()
+    for part in parts:
+        place, _, table = part.partition("::") if "://" in part else (part, "", "")
+        named = [place.partition(":///")[2]] if "://" in place else glob.glob(place, recursive=True) or [place]
+        for file in _with_files(named):
+            with contextlib.suppress(OSError, ValueError):
+                status = os.stat(file)
+                if status.st_nlink > 1 and not os.path.isdir(file):
+                    found.add((status.st_dev, status.st_ino, table))
+    return found
+
+
+def _are_linked(parts: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether one file has a name in both lists, by hard links."""
+    links = hard_links(parts)
+    return bool(links) and bool(links & hard_links(others))
+
+
+def _with_files(parts: Iterable[str]) -> list[str]:
+    """Return the parts, and all files inside of those that are folders."""
+    found = list(parts)
+    for folder in [part for part in found if "://" not in part and os.path.isdir(part)]:
+        found += [os.path.realpath(os.path.join(base, name)) for base, _, names in os.walk(folder) for name in names]
+    return found
 
 
 def _parsed(address: str) -> tuple[str, str | None, str, str | None]:
@@ -316,6 +351,7 @@ def _table(address: str) -> str:
         host, slash, name = rest.partition("/")
         port = _PORTS.get(kind, "")
         host = host.lower().removesuffix(f":{port}") if port else host.lower()
+        host = re.sub(r"^(127\.0\.0\.1|\[::1\])(?=:|$)", "localhost", host)
         where = sorted(pair for pair in parse_qsl((options or "")[1:]) if pair[0] in _WHERE)
         query = "&".join(f"{key}={value}" for key, value in where)
         place = f"{kind}://{host}{slash}{name}{'?' if query else ''}{query}"

@@ -143,6 +143,7 @@ def test_one_table_is_not_both_groups(tmp_path: Path) -> None:
         connection.register("given", TABLE)
         connection.execute("create table t as select * from given; create table other as select * from given")
     (tmp_path / "link.db").symlink_to(tmp_path / "a.db")
+    (tmp_path / "hard.db").hardlink_to(tmp_path / "a.db")
     address = f"duckdb:///{tmp_path}/a.db"
     table = f"{address}::t"
     for other in (
@@ -150,12 +151,14 @@ def test_one_table_is_not_both_groups(tmp_path: Path) -> None:
         f"{address}::main.t",
         f"duckdb:///{tmp_path}/../{tmp_path.name}/a.db::t",
         f"duckdb:///{tmp_path}/link.db::t",
+        f"duckdb:///{tmp_path}/hard.db::t",
         pt.data.open_once(table),
         pt.data.read_as(table, missing="NA"),
     ):
         with pytest.raises(InvalidData, match="both groups"):
             pt.compare_groups(table, other, column="x", epsilon=1)
-    assert pt.compare_groups(table, f"{address}::other", column="x", epsilon=1).n == (40, 40)
+    for place in ("a.db", "hard.db"):
+        assert pt.compare_groups(table, f"duckdb:///{tmp_path}/{place}::other", column="x", epsilon=1).n == (40, 40)
     relation = duckdb.from_arrow(TABLE)
     with pytest.raises(InvalidData, match="both groups"):
         pt.compare_groups(relation, relation, column="x", epsilon=1)

@@ -119,6 +119,11 @@ class TestWhatAGrantCovers:
                     "postgresql://h/db::s.t",
                 ],
             ),
+            (
+                "postgresql://localhost:5433/db::t",
+                ["postgresql://127.0.0.1:5433/db::t", "postgresql://[::1]:5433/db::t"],
+                ["postgresql://127.0.0.10:5433/db::t", "postgresql://127.0.0.1/db::t"],
+            ),
             ("postgresql:///db?host=a::t", ["postgresql:///db?host=a&password=x::t"], ["postgresql:///db?host=b::t"]),
             (
                 "duckdb:////d/x.db::t",
@@ -181,3 +186,25 @@ class TestOneBudgetForAFile:
             with pytest.raises(InvalidInput, match="belongs to data set 'd' already"):
                 book.grant("other", epsilon=2, covers=[second, "elsewhere.csv"])
         book.grant("other", epsilon=2, covers="b.csv")
+
+    @pytest.mark.parametrize("named", ["data/a.csv", "data", "data/*.csv", "duckdb:///data/x.db::t"])
+    def test_a_hard_link_is_the_same_file(
+        self, named: str, book: pt.Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Two names of one file have no common path, but the same records."""
+        monkeypatch.chdir(folder)
+        (folder / "data").mkdir()
+        name = "x.db" if "x.db" in named else "a.csv"
+        (folder / "data" / name).write_bytes((folder / "a.csv").read_bytes())
+        link = named.replace("data/", "") if "x.db" in named else "linked.csv"
+        (folder / link.removeprefix("duckdb:///").removesuffix("::t")).hardlink_to(folder / "data" / name)
+        book.grant("other", epsilon=2, covers="b.csv")
+        for first, second in ((named, link), (link, named)):
+            book.grant("d", epsilon=2, covers=first)
+            with pytest.raises(InvalidInput, match="belongs to data set 'd' already"):
+                book.grant("other", epsilon=2, covers=[second])
+        book.grant("d", epsilon=2, covers=named)
+        book.grant("free", epsilon=2)
+        with pytest.raises(pt.errors.SourceNotCovered, match="belongs to data set 'd'"):
+            TEST.run(link if "x.db" in named else folder / link, column="x", ledger=book, dataset="free", request="r")
+        assert book.spent("free") == 0

@@ -18,7 +18,16 @@ from typing import Any, cast
 import numpy as np
 
 from privatest import numbers
-from privatest.data_addresses import AS_WRITTEN, OpenOnce, ReadAs, Reading, address_of, reading_options, unwrapped
+from privatest.data_addresses import (
+    AS_WRITTEN,
+    OpenOnce,
+    ReadAs,
+    Reading,
+    address_of,
+    hard_links,
+    reading_options,
+    unwrapped,
+)
 from privatest.engines.arrays import (
     Progress,
     ReadRows,
@@ -577,7 +586,7 @@ def _identities(source: Any) -> set[Any]:
     """Return what identifies a source (its files, its table, or the object), so that two can be compared."""
     data = unwrapped(source)
     if isinstance(data, str) and "://" in data:
-        return set(address_of(data).parts)
+        return {*address_of(data).parts, *hard_links(address_of(data).parts)}
     paths = as_paths(data)
     if paths is not None:
         return {file_identity(path) for path in files_of(paths)[1]}

@@ -73,7 +73,7 @@ class TableDesign(Budgeted[Table]):
             )
         if self.noise.reach(RARE) > 1 << 61:
             raise InvalidInput(
-                f"{notion_words(self.notion)} needs noise of about {math.sqrt(self.noise.variance):.3g} records in each "
+                f"{notion_words(self.notion)} needs noise of about {math.sqrt(self.noise.variance):.3g} records in a "
                 "count, more than 64 bits hold. Use a larger budget."
             )
         if not 2 <= self.cells.count <= MOST_CELLS:
