@@ -82,7 +82,8 @@ class OddShare(Besides):
 
     def added(self, design: Any, outcome: Any, draw: Any, records: Callable[[], Any]) -> Any:  # noqa: ARG002 - drawn
         """The outcome with the share."""
-        n, cost = int(np.sum(outcome.n)), together(design.price, self.epsilon)
+        n = int(np.sum(design.n if outcome.n is None else outcome.n))  # hidden numbers: about the expected one
+        cost = together(design.price, self.epsilon)
         return replace(
             outcome,
             epsilon=cost.epsilon if isinstance(cost, Notion) else float(cost),
