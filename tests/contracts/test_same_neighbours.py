@@ -21,7 +21,7 @@ import pytest
 import privatest as pt
 from privatest import engines
 from privatest.charge import ANYBODY
-from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered
+from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, RequestConflict
 from privatest.ledger.budgets import Protection
 from privatest.ledger.hash_chain import EMPTY, HashChain
 from privatest.privacy import Pure
@@ -174,6 +174,34 @@ def test_what_does_not_follow_is_refused_with_the_remedy(
 
 def perform(ledger: pt.Ledger, name: str, **words: Any) -> Any:
     return ledger.perform(dataset="d", request=name, epsilon=0.25, design="d", draw=dict, **words)
+
+
+ASKED: dict[str, Any] = {"epsilon": 1, "design": "x", "neighbours": "replace", "unit": "who"}
+OTHERWISE: dict[str, dict[str, Any]] = {
+    "price": {"epsilon": 2},
+    "notion": {"epsilon": None, "privacy": "zcdp(0.5)"},
+    "design": {"design": "y"},
+    "neighbours": {"neighbours": "add-remove"},
+    "no unit": {"unit": None},
+    "another unit": {"unit": "household"},
+    "any unit": {"unit": ANYBODY},
+}
+
+
+@pytest.mark.parametrize("changed", OTHERWISE)
+def test_the_release_for_one_request_answers_no_other(changed: str, tmp_path: Path) -> None:
+    """Whatever is changed, one at a time: a price for these neighbours says nothing of a promise to those."""
+    ledger = pt.Ledger(tmp_path / "ledger.db")
+    ledger.grant("d", epsilon=10, unit="who")
+    named: dict[str, Any] = {"dataset": "d", "request": "r"}
+    assert ledger.perform(**named, **ASKED, draw=lambda: {"answer": 1}) == {"answer": 1}
+    assert ledger.released(**named, **ASKED) == {"answer": 1}
+    other = {**named, **ASKED, **OTHERWISE[changed]}
+    with pytest.raises(RequestConflict):
+        ledger.released(**other)
+    with pytest.raises(RequestConflict):
+        ledger.perform(**other, draw=lambda: {"answer": 2})
+    assert ledger.spent("d") == 1
 
 
 def test_a_grant_stays_what_it_is_until_it_is_said_otherwise(tmp_path: Path) -> None:
