@@ -1,4 +1,4 @@
-"""Tests on histograms: privacy by exhaustion over raw data sets, exact errors, the coin, the documents."""
+"""The bound of a histogram test on the exponential, certain decisions, exact errors, the coin."""
 
 from __future__ import annotations
 
@@ -24,33 +24,6 @@ LABELS = {"a": 0.2, "b": 0.3, "c": 0.5}, {"a": 0.5, "b": 0.3, "c": 0.2}
 @pytest.fixture(scope="module")
 def test() -> HistogramTest:
     return optimum(*LABELS, epsilon=0.8, n=5).test
-
-
-def exhaustive_ratio(probability: Callable[[tuple[int, ...]], Fraction], labels: int, n: int) -> Fraction:
-    """The largest ratio of either decision's probability over all data sets of n labels and all their neighbours.
-
-    Raw data sets in, nothing taken from the package: neighbours differ in one place, the probabilities are fractions.
-    """
-    worst = Fraction(0)
-    known = {x: probability(x) for x in itertools.product(range(labels), repeat=n)}
-    for x, g in known.items():
-        for place, label in itertools.product(range(n), range(labels)):
-            y = (*x[:place], label, *x[place + 1 :])
-            for top, bottom in ((g, known[y]), (1 - g, 1 - known[y])):
-                if bottom == 0 and top > 0:
-                    return Fraction(10**100)
-                if bottom > 0:
-                    worst = max(worst, top / bottom)
-    return worst
-
-
-def below_exp(ratio: Fraction, epsilon: Fraction) -> bool:
-    """ratio <= e^epsilon, decided with 60 digits."""
-    with mpmath.workdps(60):
-        return bool(
-            mpmath.mpf(ratio.numerator) / ratio.denominator
-            <= mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator)
-        )
 
 
 def by_labels(test: HistogramTest) -> Callable[[tuple[int, ...]], Fraction]:

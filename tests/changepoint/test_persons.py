@@ -60,17 +60,6 @@ def reached_in_order(records: Row, who: Row, k: int) -> Row:
     return tuple(1 - int(score) for score in found.series(SCORE))
 
 
-def cut_by_score(records: Row, who: Row, k: int) -> Row:
-    """A cut by what the rows hold, the lowest of each person: others then move up."""
-    rows = [(x, row) for row, x in enumerate(records)]
-    lowest = {person: sorted(one for one in rows if who[one[1]] == person)[:k] for person in set(who)}
-    return tuple(x for x, row in rows if (x, row) in lowest[who[row]])
-
-
-def uncut(records: Row, _who: Row, _k: int) -> Row:
-    return records
-
-
 @pytest.mark.parametrize(("cut", "n"), [(reached, 5), (reached_in_order, 3)])
 @pytest.mark.parametrize("k", [1, 2])
 def test_a_person_reaches_k_rows_and_moves_nobody(k: int, cut: Callable[..., Row], n: int) -> None:
@@ -100,13 +89,6 @@ def test_among_ties_a_person_changes_k_scores_of_their_places(n: int, source: Ca
             changed = {who[i] for i in range(n) if one[i] != other[i]}
             if len(changed) == 1:
                 assert (seen - also).total() <= k
-
-
-BROKEN = {
-    "the whole of epsilon for each row": (Fraction(1), reached),
-    "rows beyond k count": (Fraction(1, 2), uncut),
-    "rows are cut by what they hold": (Fraction(1, 2), cut_by_score),
-}
 
 
 Drawn = list[int]

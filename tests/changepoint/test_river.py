@@ -112,13 +112,6 @@ def test_a_model_retrains_with_it() -> None:
     assert right >= 150  # it forgot what was right before the drift
 
 
-def test_what_makes_no_sense_raises_nothing() -> None:
-    detector = PrivateDrift(**coins())
-    for x in (None, float("nan"), "text", object(), 7):
-        detector.update(x)
-    assert detector.monitor.seen == 5
-
-
 def test_bad_settings_are_refused_as_by_the_monitor() -> None:
     with pytest.raises(InvalidInput, match="epsilon"):
         PrivateDrift("bernoulli(0.1)", "bernoulli(0.6)", epsilon=0)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 from privatest import options
-from privatest.cli import output
 from privatest.cli.output import spoken
 from tests.cli.conftest import Run
 
@@ -116,8 +114,3 @@ def test_no_first_record_decides_whether_a_stream_is_read(run: Run, tmp_path: Pa
         words = (command, *PAIR) if piped else (command, str(path), *PAIR)
         found = run(*words, "--json", stdin=path.read_bytes() if piped else b"")
         assert (found[0], json.loads(found[1].splitlines()[-1])["seen"]) == (0, 3), first
-
-
-def narrow(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
-    monkeypatch.setattr(output, "_columns", lambda: columns)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)

@@ -9,7 +9,6 @@ import itertools
 import json
 import os
 import re
-import signal
 import sqlite3
 import stat
 import subprocess
@@ -230,18 +229,6 @@ def test_following_a_file_that_grows_and_is_replaced(tmp_path: Path, run: Run) -
     assert seen < alarm["seen"] <= last["seen"] < 200
 
 
-def test_a_killed_monitor_goes_on(tmp_path: Path, run: Run) -> None:
-    lines, state = tmp_path / "values.txt", tmp_path / "state.json"
-    lines.write_bytes(OLD)
-    words = [*PROGRAM, "monitor", str(lines), "--follow", *PAIR, "--state", str(state)]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, env=ENVIRONMENT) as process:
-        until(lambda: state.exists() or process.poll() is not None)
-        process.send_signal(signal.SIGKILL)
-    lines.write_bytes(OLD + NEW)
-    (alarm,) = printed(run("monitor", lines, "--state", state).out)
-    assert 200 < alarm["seen"] < 300
-
-
 def test_every_entrance_reads_a_field_alike(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Records that are labels of one entrance are labels of all; those that are odd are odd everywhere."""
     laws = ("--null", 'categorical("007"=0.95, x=0.05)', "--alternative", 'categorical("007"=0.05, x=0.95)')
@@ -400,19 +387,3 @@ def test_check_looks_and_says_that_it_is_not_private(run: Run, comma: str, tmp_p
     read = run("check", comma, *LOOKED, "--json", "--decimal", ",", "--missing", "NA,-").document
     assert (read["odd"], read["missing"]) == (2, 2)
     assert sorted(tmp_path.iterdir()) == before
-
-
-@pytest.fixture
-def visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A table of two groups and both groups apart, one of them twice as often successful; and a ledger."""
-    monkeypatch.chdir(tmp_path)
-    rows = [("old", i % 4 == 0, i) for i in range(60)] + [("new", i % 4 != 0, 100 + i) for i in range(80)]
-    (tmp_path / "visits.csv").write_text(
-        "arm,bought,spent,who\n" + "".join(f"{arm},{int(bought)},{n / 10},{n}\n" for arm, bought, n in rows)
-    )
-    for name in ("old", "new"):
-        lines = "".join(f"{int(bought)},{n / 10}\n" for arm, bought, n in rows if arm == name)
-        (tmp_path / f"{name}.csv").write_text(f"bought,spent\n{lines}")
-    with Ledger(tmp_path / "ledger.db") as ledger:
-        ledger.grant("visits", epsilon=100, covers=["visits.csv", "old.csv", "new.csv"])
-    return tmp_path

@@ -183,7 +183,7 @@ def test_random_cases_have_the_same_blocks_and_units(opener: str, numbers: range
         assert found == {key: wanted[key] for key in found}, number
 
 
-ODD_TABLES = [("duckdb", 6, 30), ("postgres", 6, 30), ("spark", 2, 6)]
+ODD_TABLES = [("duckdb", 6, 20), ("postgres", 6, 20), ("spark", 2, 6)]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from privatest import engines
 from privatest.decision import PrivateTest
 from privatest.engines import units
 from privatest.errors import InvalidInput
-from privatest.privacy import Noise, Pure, Tulap, seeded_source
+from privatest.privacy import Noise, Tulap, seeded_source
 from privatest.scores import Score
 from tests.contracts.exhaustive import decision_log_ratio, log_pmf
 
@@ -119,16 +119,6 @@ def test_all_of_one_persons_rows_are_hidden(kind: str, neighbours: str, rows: in
         assert worst > 0.99
 
 
-@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
-def test_the_check_fails_when_a_row_more_is_used(neighbours: str) -> None:
-    null, alternative = PAIRS[1]
-    test = pt.design(null, alternative, epsilon=1, n=9, clamp="paper", neighbours=neighbours, max_rows_per_unit=2)
-    careless = pt.design(null, alternative, epsilon=1, n=9, clamp="paper", neighbours=neighbours, max_rows_per_unit=3)
-    ratio = largest(test.noise, {a - b for a, b in differences(careless, list(null))} if neighbours == "replace" else
-                    {a - b for a, b in rescaled(test, careless, list(null))})  # fmt: skip
-    assert ratio > 1 + 1e-6
-
-
 def unscaled(groups: Any, most: int) -> tuple[int, int]:
     """All rows of a person count in full, though the person counts as ``most`` records."""
     found = list(groups)
@@ -149,15 +139,6 @@ def test_the_check_fails_when_a_persons_sum_is_not_scaled(neighbours: str, monke
     summed.cache_clear()
     opened.cache_clear()
     assert ratio > 1 + 1e-6
-
-
-def rescaled(test: PrivateTest, careless: PrivateTest, labels: list[Any]) -> set[tuple[int, int]]:
-    """The careless test's use of rows with the other's shift."""
-    mixed = PrivateTest(
-        test.name, test.score, careless.noise, test.cutoff, Pure(1), test.n, test.neighbours,
-        max_rows_per_unit=3, scale=test.scale, shift=test.shift,
-    )  # fmt: skip
-    return differences(mixed, labels)
 
 
 def test_too_little_noise_for_the_rows_or_the_shift_is_refused() -> None:
@@ -200,18 +181,6 @@ class TestAddRemove:
                 "bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.7, n=80, neighbours="add-remove", alpha=level
             )
             assert level / 2 < test.alpha <= level
-
-
-class TestRows:
-    """max_rows_per_unit in a design and unit in a run belong together."""
-
-    frame = pd.DataFrame({"who": ["a", "a", "a", "b", None, "c"], "x": [1, 1, 0, 1, 1, np.nan]})
-
-    def test_a_design_for_many_rows_asks_whose_they_are(self) -> None:
-        test = pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=1, n=4, max_rows_per_unit=2)
-        with pytest.raises(InvalidInput, match="unit is missing"):
-            test.run(self.frame, column="x")
-        assert test.run(self.frame, column="x", unit="who").n == 4  # two of a, one of b, one of c, none of nobody
 
 
 @pytest.mark.parametrize("k", [1, 2])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-import json
 import math
 from fractions import Fraction
 from functools import cache
@@ -15,7 +13,6 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.errors import InvalidInput
 from privatest.privacy import Noise, Notion, canonical_noise
 from privatest.privacy.composition import noise_distribution
 from privatest.privacy.decision_chain import ONE, Chain, decision_noise
@@ -178,18 +175,6 @@ def test_levels_on_all_data_sets(text: str, symbols: int, show: Any) -> None:
     release = test.run(["a"] * MOST, rng=np.random.default_rng(2))
     assert release.statistic is not None
     assert (release.decision == "null") == (release.statistic >= 1)
-
-
-@each_notion
-def test_half_the_noise_is_refused(text: str) -> None:
-    test = pt.design(P, Q, privacy=text, n=2)
-    half = canonical_noise(test.privacy, test.score.width // 2)
-    with pytest.raises(InvalidInput, match=r"The noise (meets|allows)"):
-        dataclasses.replace(test, noise=half)
-    document: Any = json.loads(test.to_json())
-    document["noise"] = half.to_dict()
-    with pytest.raises(InvalidInput):
-        pt.results.PrivateTest.from_dict(document)
 
 
 def law_at(test: Any, total: int) -> dict[Any, float]:

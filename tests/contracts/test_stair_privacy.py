@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from fractions import Fraction
@@ -76,26 +75,3 @@ def test_half_the_noise_is_caught_twice() -> None:
         PrivateTest("stair", test.score, half, test.cutoff, Pure(epsilon), n)
     broken = PrivateTest("stair", test.score, half, test.cutoff, Pure(2 * epsilon), n)
     assert largest_log_ratio(broken, n) > 1.9 * epsilon
-
-
-NOTIONS = ("approx(0.5, 0.05)", "tv(0.1)", "gdp(0.5)", "zcdp(0.5)", "renyi(2, 0.5)", "kl(0.5)")
-
-
-@cache
-def decided(text: str, null: tuple[float, ...], alternative: tuple[float, ...], n: int) -> PrivateTest:
-    pytest.importorskip("flint")
-    return pt.design(list(null), list(alternative), privacy=text, n=n, clamp="paper", release="decision")
-
-
-def decisions(test: PrivateTest) -> dict[int, Fraction]:
-    """Exactly, Pr["null"] of every total."""
-    noise: Any = test.noise
-    scores, found = sorted(set(test.score.table.tolist())), {}
-    if test.released == "statistic":  # where that decides at least as well
-        totals = map(sum, itertools.combinations_with_replacement(scores, test.n))
-        return {total: Fraction(float(noise.sf(test.cutoff - total))) for total in totals}
-    first, heights = noise._heights
-    for data in itertools.combinations_with_replacement(scores, test.n):
-        level = math.ceil((sum(data) - test.cutoff) / noise.width)
-        found[sum(data)] = Fraction(heights[min(max(level - first, 0), len(heights) - 1)], 1 << 192)
-    return found

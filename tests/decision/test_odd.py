@@ -14,8 +14,7 @@ import pytest
 
 import privatest as pt
 from privatest.decision.odd_share import OddShare
-from privatest.engines import Tallied, open_source
-from privatest.errors import BudgetExceeded, RequestConflict
+from privatest.errors import RequestConflict
 from privatest.privacy import Tulap
 
 NORMAL = "normal(0, 1)", "normal(1, 1)"
@@ -42,28 +41,6 @@ def test_all_missing_is_seen_and_none_missing_too(test: pt.results.PrivateTest) 
     assert pt.decide(["x"] * N, *NORMAL, epsilon=1, odd_epsilon=1).odd_share > 0.9  # type: ignore[operator]
 
 
-def test_one_charge_of_both_prices_and_the_same_again_is_free(test: pt.results.PrivateTest, ledger: pt.Ledger) -> None:
-    paying: dict[str, Any] = {"ledger": ledger, "dataset": "d", "request": "r"}
-    first = test.run(np.zeros(N), odd_epsilon=0.05, **paying)
-    assert ledger.left("d") == Fraction(2) - 1 - Fraction(1, 20)
-    assert first.epsilon == 1.05
-    assert first.odd_epsilon == 0.05
-    assert [entry.kind for entry in ledger.history("d")].count("charge") == 1
-    again = test.run(np.zeros(N), odd_epsilon=0.05, **paying)
-    assert again.replayed
-    assert (again.odd_share, again.odd_margin, again.odd_epsilon) == (first.odd_share, first.odd_margin, 0.05)
-    assert ledger.left("d") == Fraction(19, 20)
-    alone = test.run(np.zeros(N), ledger=ledger, dataset="e", request="r")
-    assert first.receipt is not None
-    assert alone.receipt is not None
-    assert first.receipt.design != alone.receipt.design  # the fingerprint of what was asked
-    for other in (None, 0.06):
-        with pytest.raises(RequestConflict, match=r"epsilon=1\.05"):
-            test.run(np.zeros(N), odd_epsilon=other, **paying)
-    with pytest.raises(BudgetExceeded):  # 1 would be enough for the test alone, 0.95 is left
-        test.run(np.zeros(N), odd_epsilon=0.05, ledger=ledger, dataset="d", request="s")
-
-
 @pytest.mark.parametrize(("epsilon", "rows"), [("1/20", 1), ("1", 1), ("3", 4), ("1/7", 3), ("20", 1)])
 def test_the_margin_is_the_smallest_that_is_kept_with_95_percent(epsilon: str, rows: int) -> None:
     noise = Tulap(Fraction(epsilon), rows)
@@ -80,35 +57,6 @@ def frame() -> pd.DataFrame:
     rng = np.random.default_rng(3)
     values = np.where(rng.random(120) < 0.3, math.nan, rng.normal(0, 1, 120))
     return pd.DataFrame({"x": values, "who": rng.integers(0, 30, 120)})
-
-
-@pytest.mark.parametrize("form", ["frame", "parquet", "csv", "feather", "duckdb"])
-def test_total_and_count_are_those_of_the_records(form: str, tmp_path: Path, test: pt.results.PrivateTest) -> None:
-    data, source = frame(), tmp_path / f"a.{form}"
-    match form:
-        case "frame":
-            source = data  # type: ignore[assignment]
-        case "parquet":
-            data.to_parquet(source)
-        case "csv":
-            data.to_csv(source, index=False)
-        case "feather":
-            data.to_feather(source)
-        case "duckdb":
-            duckdb = pytest.importorskip("duckdb")
-            source = duckdb.connect().from_df(data)
-    records = open_source(source, column="x")
-    tallied = Tallied(records)
-    tallied.check(test.score)
-    assert tallied.count() == 120
-    assert tallied.total(test.score) == open_source(data, column="x").total(test.score)
-    assert tallied.odd(test.score) == int(data["x"].isna().sum())
-    units = Tallied(open_source(source, column="x", unit="who", max_rows_per_unit=2))
-    units.check(test.score)
-    kept = int(data.groupby("who").size().clip(upper=2).sum())
-    assert units.count() == kept
-    assert units.total(test.score) == open_source(data, column="x", unit="who", max_rows_per_unit=2).total(test.score)
-    assert 0 < units.odd(test.score) < kept
 
 
 def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

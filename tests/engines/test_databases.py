@@ -80,16 +80,6 @@ def test_numbers_that_no_double_holds_do_not_raise() -> None:
 
 
 LABELS = SCORES["text labels"].score
-TEXTS = ["a", "b", "", None, "A", " a", "a ", "\u00e4", "1", "zz", "a"]
-
-
-ORDERS: dict[str, tuple[str, str, list[Any]]] = {
-    "whole numbers": ("BIGINT", "bigint", [2**60, 2**60 + 1, -3, 7]),
-    "dates": ("DATE", "date", ["2024-02-01", "2024-01-31", "1999-12-31", "2024-02-02"]),
-    "times": ("TIMESTAMP", "timestamp", ["2024-02-01 00:00:00.000001", "2024-02-01", "1999-12-31", "2025-01-01"]),
-    "texts": ("VARCHAR", "text", ["b", "B", "a", "A"]),
-}
-PLACES = {"whole numbers": [2, 3, 0, 1], "dates": [2, 1, 0, 3], "times": [2, 1, 0, 3], "texts": [3, 1, 2, 0]}
 
 
 @pytest.mark.parametrize("database", SQL)

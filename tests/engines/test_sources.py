@@ -167,7 +167,6 @@ class TestOddRecords:
         assert total(score, pd.Series(broken, dtype=pd.ArrowDtype(pa.string()))) == expected
 
 
-NUMBERS = np.array([0.0, 1.0])
 STRUCTURE: dict[str, tuple[Any, str]] = {
     "two dimensions": (np.zeros((3, 2)), "2 dimensions"),
     "no dimension": (np.float64(3.0), "0 dimensions"),
@@ -207,9 +206,6 @@ def test_wrong_structure_is_an_error_that_says_so(name: str) -> None:
     source, words = STRUCTURE[name]
     with pytest.raises(InvalidData, match=words):
         total(SCORES["line"].score, source)
-
-
-SECRET = 4711.25
 
 
 def test_no_description_of_data_shows_a_record(tmp_path: Path) -> None:

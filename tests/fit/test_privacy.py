@@ -6,8 +6,6 @@ import numpy as np
 
 from privatest.fit import design_fit
 
-SLACK = 1 + 1e-12
-
 
 def test_a_record_that_makes_no_sense_counts_as_the_most_likely_symbol() -> None:
     test = design_fit({"a": 0.2, "b": 0.5, "c": 0.3}, distance=0.3, epsilon=1, n=6)

@@ -9,7 +9,6 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-import numpy as np
 from scipy import stats
 
 import privatest as pt
@@ -61,10 +60,3 @@ def designed(name: str) -> PrivateTest:
     d = DESIGNS[name]
     clamp = {} if d.kind in ("llr", "sllr") else {"clamp": d.clamp}
     return pt.design(d.null, d.alternative, epsilon=d.epsilon, n=d.n, test=d.kind, **clamp)
-
-
-def sample(name: str, hypothesis: str, rng: np.random.Generator, size: int) -> Any:
-    """Records from P ("null") or Q ("alternative")."""
-    from privatest.hypotheses import as_distribution
-
-    return as_distribution(getattr(DESIGNS[name], hypothesis)).sample(rng, size)

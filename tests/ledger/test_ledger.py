@@ -235,20 +235,5 @@ def test_a_fork_beside_busy_threads_harms_neither_side(target: str) -> None:
     assert "forked 12 times" in done.stdout, done.stderr
 
 
-def fill(ledger: Ledger, asked: list[Fraction]) -> None:
-    ledger.grant("d", epsilon=1)
-    spent = Fraction(0)
-    for k, epsilon in enumerate(asked):
-        request = {"dataset": "d", "request": f"q{k}", "epsilon": epsilon, "design": "x"}
-        if spent + epsilon <= 1:
-            ledger.perform(**request, draw=dict)
-            spent += epsilon
-        else:
-            with pytest.raises(BudgetExceeded):
-                ledger.perform(**request, draw=never)
-        assert ledger.spent("d") == spent
-    ledger.verify()
-
-
 def with_source() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "src")}

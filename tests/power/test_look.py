@@ -69,10 +69,6 @@ def test_the_ends_of_the_clamp() -> None:
             pt.check(values, *NORMAL, epsilon=0.5, n=odd)  # type: ignore[arg-type]
 
 
-COLUMNS = {"x": [0.5, 1.5, None, 40.0, math.nan, math.inf], "who": [1, 1, 2, 2, 3, None]}
-TEXTS = {"x": ["yes", "YES", None, "", "no "], "who": [1, 2, 3, 4, 5]}
-
-
 def test_it_says_first_that_it_is_not_private(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         look = pt.check(["secret 4711"], *ANSWERS)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from privatest.errors import InvalidInput
-from privatest.hypotheses import ContinuousPair, make_pair, mixture
+from privatest.hypotheses import make_pair, mixture
 from privatest.laws.cutoffs import Curves
 from privatest.privacy import Tulap
 from privatest.scores import (
@@ -31,7 +31,6 @@ from privatest.scores import (
     realised_clamp,
 )
 
-mp = mpmath.mp
 Cdf = Callable[[Any], Any]
 
 
@@ -250,27 +249,3 @@ def test_a_jump_inside_a_cell_costs_less_than_1e_4() -> None:
     exact = clamped_score(make_pair(p, q), (-2, 2), units=1 << 14)
     for n in (2, 8, 20):
         assert abs(advantage(clamped_score(pair, (-2, 2)), n) - advantage(exact, n)) < 1e-4
-
-
-PAIRS = {
-    "normal": (stats.norm(0, 1), stats.norm(1, 1)),
-    "scale": (stats.norm(0, 1), stats.norm(0, 2)),
-    "tiny": (stats.norm(0, 1e-99), stats.norm(1e-99, 1e-99)),
-    "huge": (stats.norm(0, 1e99), stats.norm(1e99, 1e99)),
-    "far from 0": (stats.norm(1e12, 1), stats.norm(1e12 + 1, 1)),
-    "cauchy": (stats.cauchy(0, 1), stats.cauchy(1, 1)),
-    "student and normal": (stats.t(2), stats.norm()),
-    "exponential and gamma": (stats.expon(), stats.gamma(2)),
-    "misaligned uniforms": (stats.uniform(0, 1), stats.uniform(0.3337, 1.1)),
-    "narrow component": (
-        mixture([0.9, 0.1], [stats.norm(0, 1), stats.norm(4, 0.001)]),
-        mixture([0.8, 0.2], [stats.norm(0, 1), stats.norm(4, 0.001)]),
-    ),
-    "pareto": (stats.pareto(0.5), stats.pareto(0.7)),
-}
-
-
-def continuous(name: str) -> ContinuousPair:
-    pair = make_pair(*PAIRS[name])
-    assert isinstance(pair, ContinuousPair)
-    return pair

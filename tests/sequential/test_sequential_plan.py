@@ -79,14 +79,6 @@ def test_portions_of_any_size_give_the_same(rule: Boundaries) -> None:
             assert (then, [hit] if hit is not None else []) == (progress, hits)
 
 
-def test_documents_restore_the_plan() -> None:
-    plan = coin()
-    again = SequentialPlan.from_dict(json.loads(plan.text))
-    assert again.text == plan.text
-    assert (again.alpha, again.beta, again.expected_n) == (plan.alpha, plan.beta, plan.expected_n)
-    assert again.epsilon == plan.epsilon == 1
-
-
 def test_a_plan_whose_votes_are_no_evalues_is_refused() -> None:
     document = json.loads(coin().text)
     for part in ("first", "later"):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -122,28 +121,6 @@ def test_bad_batches_consume_nothing() -> None:
     frame["day"] = range(40)
     run.update_many(frame, column="x", order="day")
     assert run.seen > 0
-
-
-def test_states_go_on(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    words: dict[str, Any] = {"epsilon": 1, "schedule": (12, 8), "state": path}
-    first = Sequential(P, Q, **words)
-    assert first.update([0, 1] * 5) is None
-    assert first.seen == 10
-    again = Sequential(P, Q, **words)
-    assert again.seen == 0  # an unfinished block is in no file
-    assert again.update([0, 1] * 6) is None or again.decided
-    known = (again.seen, again.evalue, again.pvalue, again.walk)
-    third = Sequential.load(path)
-    assert (third.seen, third.evalue, third.pvalue, third.walk) == known
-    with pytest.raises(InvalidInput, match="was decided" if again.decided else "no longer holds"):
-        again.update([0, 1] * 20)
-    if not third.decided:
-        third.update(ONES)
-    fourth = Sequential.load(path)
-    assert fourth.verdict == third.verdict
-    with pytest.raises(InvalidInput, match="was decided"):
-        fourth.update([1])
 
 
 def test_kills_lose_nothing_of_a_sequential_test() -> None:
