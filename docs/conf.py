@@ -62,7 +62,7 @@ GROUPS = {
     "hypotheses": ("What P and Q may be", "density mixture near contaminated any_of"),
     "estimates": (
         "How large is it",
-        "estimate design_estimate compare_groups design_groups tabulate design_table",
+        "estimate design_estimate compare_groups design_groups tabulate design_table table",
     ),
     "fit": ("Is it still P", "goodness_of_fit design_fit"),
     "changes": (

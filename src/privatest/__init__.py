@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from privatest.estimates import design_table as design_table
     from privatest.estimates import tabulate as tabulate
     from privatest.estimates.estimate import estimate as estimate
+    from privatest.estimates.published_table import table as table
     from privatest.fit import design_fit as design_fit
     from privatest.fit import goodness_of_fit as goodness_of_fit
     from privatest.hypotheses import any_of as any_of
@@ -72,6 +73,7 @@ _HOMES = homes(
         "decision.design": "decide design",
         "estimates": "compare_groups design_estimate design_groups design_table tabulate",
         "estimates.estimate": "estimate",
+        "estimates.published_table": "table",
         "fit": "design_fit goodness_of_fit",
         "hypotheses": "any_of contaminated density mixture near",
         "ledger": "Ledger",

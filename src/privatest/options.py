@@ -96,6 +96,7 @@ QUESTIONS = {
     "fit": Question("goodness_of_fit", "data null distance epsilon"),
     "estimate": Question("estimate", "family epsilon"),
     "groups": Question("compare_groups", "epsilon"),
+    "table": Question("tabulate", "data epsilon"),
     "monitor": Question("Monitor", "null epsilon"),
     "sequential": Question("Sequential", _PAIR),
     "/look": Question("decompose", _PAIR, "The decomposition of P and Q, and the curves of the paper's first figure."),
@@ -200,13 +201,13 @@ _GROUPS = "groups /groups /groups/size /run/groups"
 _ON_DATA = f"{_ON_PAIRS} /run/estimate /run/groups"
 _STREAMS = "/monitors /sequentials"
 _WATCHES = "monitor sequential"
-_RUNS = "test detect fit estimate groups"
+_RUNS = "test detect fit estimate groups table"
 _READS = f"check {_RUNS}"
 _PAYS = f"{_RUNS} {_WATCHES}"
 _ON_TWO_LAWS = f"plan curve test detect {_WATCHES} {_TESTS} {_ON_PAIRS} {_STREAMS}"
 _LAWS = f"compare check {_ON_TWO_LAWS} /look /compare /theory /notions"
 _CHANGES = "detect /run/change"
-_SIZED = "check test estimate /design /along /run/test /estimate /run/estimate"
+_SIZED = "check test estimate table /design /along /run/test /estimate /run/estimate"
 
 OPTIONS = (
     Option("data", DATA, SOURCE, "CSV, Parquet or Feather files, or a table; - reads lines.", _READS),
@@ -224,9 +225,29 @@ OPTIONS = (
         default="two-sided",
         choices=("two-sided", "greater", "less"),
     ),
-    Option("family", TEXT, RULE, 'Law of the records, with one "?": "normal(mean=?, sd=1)".', f"estimate {_ESTIMATES}"),
+    Option(
+        "family",
+        TEXT,
+        RULE,
+        'Law of the records, with one "?" or two: "normal(mean=?, sd=1)"; or mean, median, "quantile(0.9)".',
+        f"estimate {_ESTIMATES}",
+    ),
     Option("family", TEXT, MANNER, 'Law of the records, with one "?": "normal(mean=?, sd=1)".', "check /along"),
     Option("between", RANGE, RULE, 'Two numbers that enclose the "?"; optional for a rate.', f"estimate {_ESTIMATES}"),
+    Option("between", RANGE, RULE, "Two numbers between which --cells cells of equal length lie.", "table"),
+    Option("cells", COUNT, RULE, "Number of these cells (default 16).", "table"),
+    Option("edges", TEXT, RULE, "Edges between cells, such as 18,30,45.", "table"),
+    Option("labels", TEXT, RULE, "Labels that have a cell each, such as yes,no.", "table"),
+    Option("groups", TEXT, RULE, "Groups that have a table each, such as a,b: a public list.", "table"),
+    Option("sd_between", RANGE, RULE, 'Two numbers that enclose sd, where it is a second "?".', "estimate"),
+    Option(
+        "guarantee",
+        NAME,
+        RULE,
+        "For a mean: certified (default), or approximate.",
+        "estimate",
+        choices=("certified", "approximate"),
+    ),
     Option("between", RANGE, MANNER, 'Smallest and largest value of the "?".', "check /along"),
     Option(
         "near", NUMBER, RULE, 'Expected value of the "?"; the interval is shortest there.', f"estimate {_ESTIMATES}"
@@ -236,14 +257,14 @@ OPTIONS = (
         LOSS,
         RULE,
         "Privacy loss; typically between 0.1 and 2.",
-        f"compare check fit estimate grant {_ON_TWO_LAWS} /look /compare {_ESTIMATES} {_GROUPS}",
+        f"compare check fit estimate table grant {_ON_TWO_LAWS} /look /compare {_ESTIMATES} {_GROUPS}",
     ),
     Option(
         "privacy",
         TEXT,
         RULE,
         'Notion in place of epsilon: "approx(1, 1e-6)", "gdp(1)", "zcdp(0.5)" and others.',
-        f"fit estimate {_ON_TWO_LAWS} /notions {_ESTIMATES} {_GROUPS}",
+        f"fit estimate table {_ON_TWO_LAWS} /notions {_ESTIMATES} {_GROUPS}",
     ),
     Option("privacy", TEXT, MANNER, 'Notion in place of epsilon, such as "zcdp(0.5)".', "compare grant /look"),
     Option("epsilons", LOSSES, RULE, "Privacy losses.", "/theory"),
@@ -318,7 +339,7 @@ OPTIONS = (
         NAME,
         RULE,
         "What privacy hides: replace (one record, the default) or add-remove.",
-        f"plan curve test estimate {_TESTS} /run/test {_ESTIMATES}",
+        f"plan curve test estimate table {_TESTS} /run/test {_ESTIMATES}",
         default="replace",
         choices=("replace", "add-remove"),
     ),
@@ -327,7 +348,7 @@ OPTIONS = (
         COUNT,
         RULE,
         "Maximum number of rows that one person contributes (default 1).",
-        f"plan test detect fit estimate {_TESTS} {_ON_PAIRS} {_ESTIMATES} {_GROUPS}",
+        f"plan test detect fit estimate table {_TESTS} {_ON_PAIRS} {_ESTIMATES} {_GROUPS}",
     ),
     Option(
         "release",
@@ -367,6 +388,7 @@ OPTIONS = (
     Option("path", FILE, SOURCE, "A file in the studio's folder, whose lines are followed.", _STREAMS),
     Option("column", NAME, WHERE, "Column of the records.", f"{_READS} {_ON_DATA}"),
     Option("group", NAME, WHERE, "Column that names the group of a row; two public values.", "groups /run/groups"),
+    Option("by", NAME, WHERE, "Column that says in which of the --groups a row is.", "table"),
     Option("control_name", NAME, WHERE, "Value of the control group (default: first by name).", "groups /run/groups"),
     Option("unit", NAME, WHERE, "Column that names the person whose row it is.", f"{_RUNS} {_ON_DATA}"),
     Option("order", NAME, WHERE, "Column that gives the order in time.", _CHANGES),

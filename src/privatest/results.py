@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from privatest.estimates import TableEstimate as TableEstimate
     from privatest.estimates import TableFit as TableFit
     from privatest.estimates import compare_noised as compare_noised
+    from privatest.estimates.stepped_design import SteppedDesign as SteppedDesign
     from privatest.estimates.table_test import TableTest as TableTest
     from privatest.fit import FitRelease as FitRelease
     from privatest.fit import FitTest as FitTest
@@ -58,6 +59,7 @@ _HOMES = homes(
             "EstimateDesign EstimateRelease GroupsDesign GroupsRelease Table TableAnswer TableDesign TableEstimate "
             "TableFit compare_noised"
         ),
+        "estimates.stepped_design": "SteppedDesign",
         "estimates.table_test": "TableTest",
         "fit": "FitRelease FitTest",
         "power": "Comparison NotionComparison Plan PowerCurve",

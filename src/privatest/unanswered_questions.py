@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from inspect import CO_VARKEYWORDS
 from typing import ParamSpec, TypeVar
 
 from privatest.errors import InvalidInput
@@ -25,14 +26,14 @@ class Unanswered:
     instead: str
 
 
-TABLE = "comes from a noisy table of the records"
 TABULATE = "pt.tabulate(data, between=(low, high), cells=50, epsilon=1)"
 COLUMNS = "needs two columns of each record, and this version reads one"
+MEDIAN, MEAN = (f"pt.estimate(data, {what!r}, between=(low, high), epsilon=1)" for what in ("median", "mean"))
 TWO_UNKNOWN = Unanswered(
     "",
-    "Two unknown parameters are estimated from a noisy table of the records",
-    f"Use {TABULATE}.estimate('normal(mean=?, sd=?)'). Or give a number or a range for all but one, such as "
-    "'normal(mean=?, sd=2)' or 'normal(mean=?, sd in [1, 3])'.",
+    "Two unknown parameters are estimated from a noisy table of the records, and more than two are not",
+    "Use pt.estimate(data, 'normal(mean=?, sd=?)', between=(low, high), sd_between=(low, high), epsilon=1). Or give a "
+    "number or a range for all but one, such as 'normal(mean=?, sd=2)' or 'normal(mean=?, sd in [1, 3])'.",
 )
 SEVERAL_COLUMNS = Unanswered(
     "", f"A question about several columns {COLUMNS}", "Ask about one column, or make one label of both columns first."
@@ -45,24 +46,25 @@ MORE_GROUPS = Unanswered(
 UNANSWERED = (
     Unanswered(
         "median quantile percentile iqr",
-        f"A median or quantile {TABLE}",
-        f"Use {TABULATE}.quantile(0.5). Or estimate the share above a public cut, 'share_above(cut, ?)', or test a "
-        "public value: 'median(cut)' against 'median_above(cut, 0.6)'.",
+        "A median or quantile is no family and has no question mark: it is estimated for every law of the records",
+        f"Use {MEDIAN}, or 'quantile(0.9)'. Or estimate the share above a public cut, "
+        "'share_above(cut, ?)', or test a public value: 'median(cut)' against 'median_above(cut, 0.6)'.",
     ),
     Unanswered(
         "mean average ttest t_test",
-        f"A mean without a distribution {TABLE}",
-        f"Use {TABULATE}.mean(), or name a distribution and a spread, such as 'normal(mean=?, sd=2)' or "
+        "A mean is no family and has no question mark: it is estimated for every law of the records",
+        f"Use {MEAN}, or name a distribution, such as 'normal(mean=?, sd=?)' or "
         "'normal(mean=?, sd in [1, 3])', or ask for the share above a public cut, 'share_above(cut, ?)'.",
     ),
     Unanswered(
         "variance var sd std stdev",
-        f"A spread without a distribution and its mean {TABLE}",
-        f"Use {TABULATE}.estimate('normal(mean=?, sd=?)'). If the mean is public, write 'normal(mean=0, sd=?)'.",
+        "A spread is estimated as a parameter of a distribution",
+        "Use pt.estimate(data, 'normal(mean=?, sd=?)', between=(low, high), sd_between=(low, high), epsilon=1). If the "
+        "mean is public, write 'normal(mean=0, sd=?)'.",
     ),
     Unanswered(
-        "histogram table counts value_counts sum total",
-        f"A histogram {TABLE}",
+        "histogram counts value_counts sum total",
+        "A histogram is a noisy table of the records",
         f"Use {TABULATE}. Or ask for one share: 'categorical(label=?)' or 'share_above(cut, ?)'.",
     ),
     Unanswered(
@@ -86,9 +88,9 @@ UNANSWERED = (
     ),
     Unanswered(
         "by group groupby per",
-        "This version answers for all records at once, and not for each group",
-        "Ask once for each group, of its rows alone; their number is then public. Two groups are compared by "
-        "pt.compare_groups.",
+        "Only a noisy table answers for each group",
+        "Use pt.tabulate(data, column=..., by=..., groups=[...], between=(low, high), epsilon=1).groups. Two groups "
+        "are compared by pt.compare_groups.",
     ),
     Unanswered(
         "paired pairs before after wilcoxon",
@@ -142,11 +144,12 @@ def known_arguments(function: Callable[P, R]) -> Callable[P, R]:
     code = function.__code__
     positional = code.co_argcount
     names = code.co_varnames[: positional + code.co_kwonlyargcount]
+    ranges = bool(code.co_flags & CO_VARKEYWORDS)
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in kwargs:
-            if name not in names:
+            if name not in names and not (ranges and name.endswith("_between")):
                 from privatest.numbers import suggestion  # start-up: only what fails needs it
 
                 hint = unanswered(name) or suggestion(name, names).strip() or f"It has {', '.join(names)}."

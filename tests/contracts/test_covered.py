@@ -24,6 +24,7 @@ import privatest as pt
 from privatest.bounds.optimum import DENOMINATOR
 from privatest.decision.run import Design
 from privatest.errors import InvalidDocument, InvalidInput
+from privatest.estimates.stepped_design import UNITS
 from privatest.privacy.decision_chain import ONE
 from privatest.privacy.notion import notion_from_json, per_row
 from privatest.scores import Score
@@ -56,6 +57,8 @@ MADE: dict[str, Callable[..., Any]] = {
         {"a": 0.2, "b": 0.8}, {"a": 0.8, "b": 0.2}
     ),
     "add-remove table": lambda **w: pt.design_table(between=(0, 1), n=40, neighbours="add-remove", **w),
+    "median in steps": lambda **w: pt.design_estimate("median", n=40, between=(0, 1), **w),
+    "mean in steps": lambda **w: pt.design_estimate("mean", n=40, between=(0, 1), **w),
     "blocks": lambda **w: pt.design_change(*COINS, method="blocks", **w),
     "direct": lambda **w: pt.design_change(*COINS, method="direct", assume_change=True, **w),
     "whether and where": lambda **w: pt.design_change(*COINS, method="direct", **w),
@@ -257,6 +260,11 @@ def parts_of(one: Any, document: dict[str, Any], notion: Any) -> list[tuple[floa
         return [spent(notion, document["noise"], reach(document, document["score"])), *count_costs(document, notion)]
     if isinstance(one, pt.results.TableDesign):
         return [spent(notion, document["noise"], rows(document))] * sides(document)
+    if isinstance(one, pt.results.SteppedDesign):  # a record is in one of the two parts: the dearer one counts
+        first, last = ([spent(notion, document[name], rows(document))] * 2 for name in ("noise", "last_noise"))
+        if "total_noise" in document:
+            last.append(spent(notion, document["total_noise"], rows(document) * UNITS))
+        return max(first, last, key=lambda costs: sum(cost[0] for cost in costs))
     if isinstance(one, pt.results.EstimateDesign):
         return estimate_costs(document, notion)
     if isinstance(one, pt.results.HistogramTest):

@@ -85,6 +85,7 @@ RUNS: dict[str, Run] = {
     ).run(BITS, **paid),
     "estimate, two steps": lambda **paid: wide().run(MEANS, **paid),
     "table": lambda **paid: pt.tabulate(BITS, edges=[0, 1], epsilon=1, **paid),
+    "median in steps": lambda **paid: pt.estimate(BITS, "median", between=(0, 1), epsilon=1, **paid),
     "table, gdp": lambda **paid: pt.tabulate(BITS, labels=[1], privacy="gdp(1)", **paid),
     "test by a table": lambda **paid: pt.design_table(n=40, labels=[0, 1], epsilon=1).power(*COINS).run(BITS, **paid),
     "groups": lambda **paid: pt.compare_groups(BITS, BITS[::-1], epsilon=1, **paid),
@@ -142,6 +143,7 @@ DESIGNS: tuple[type[Any], ...] = (
     pt.results.ChangePlan,
     pt.results.TableDesign,
     pt.results.TableTest,
+    pt.results.SteppedDesign,
 )
 
 

@@ -9,13 +9,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 import privatest as pt
 from privatest.errors import InvalidInput
+from privatest.estimates.published_table import DiscreteGaussian
 from privatest.laws.weighted_counts import BoundedSum, Statistic, weighted
-from privatest.privacy import Noise
+from privatest.privacy import Noise, seeded_source
 from privatest.privacy.canonical_noise import counts_noise
 from privatest.privacy.notion import Neighbourhood
 from privatest.results import Table
@@ -240,8 +242,90 @@ def test_a_table_is_analysed_elsewhere() -> None:
     assert other.doubled == table.doubled
     assert other.share(above=0).interval == table.share(above=0).interval
     lines = table.to_csv().splitlines()
-    assert lines[0] == "cell,count"
+    assert lines[0] == "cell,count,noise,about"
     assert len(lines) == table.cells.count + 2
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.json"])
+def test_a_saved_table_answers_as_before(name: str, tmp_path: Any) -> None:
+    frame = pd.DataFrame({"x": np.random.default_rng(7).normal(0, 1, 500), "arm": ["a, b", 'c"'] * 250})
+    table = table_of(frame, column="x", by="arm", groups=["a, b", 'c"'], edges=[-1, 0, 1])
+    table.save(tmp_path / name)
+    other = Table.load(tmp_path / name)
+    assert other.doubled == table.doubled
+    assert other.noise == table.noise
+    assert other.groups['c"'].median().interval == table.groups['c"'].median().interval
+
+
+def test_the_table_of_a_group_is_about_its_records() -> None:
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame({"x": rng.normal(0, 1, 4_000), "arm": rng.choice(["a", "b", "none"], 4_000)})
+    frame.loc[frame.arm == "b", "x"] += 2
+    table = table_of(frame, column="x", by="arm", groups=["a", "b"], between=(-4, 6), cells=20, epsilon=2)
+    assert list(table.groups) == ["a", "b"]
+    for name, median in (("a", 0.0), ("b", 2.0)):
+        one = table.groups[name]
+        assert abs(one.counts.sum() - (frame.arm == name).sum()) < 150
+        assert one.median().interval[0] <= median <= one.median().interval[1]
+        assert (
+            one.estimate("normal(mean=?, sd=1)").interval[0] < median < one.estimate("normal(mean=?, sd=1)").interval[1]
+        )
+    with pytest.raises(InvalidInput, match=r"table.groups\['a'\]"):
+        table.median()
+    with pytest.raises(InvalidInput, match="groups is missing"):
+        pt.tabulate(frame, column="x", by="arm", edges=[0], epsilon=1)
+
+
+@pytest.mark.parametrize("noise", ["laplace(3)", "discrete_laplace(3)", "gaussian(4)", "discrete_gaussian(sd=4)"])
+def test_a_table_that_others_have_noised(noise: str) -> None:
+    """Its noise is the law of what they add; the interval of a share covers."""
+    rng, held = np.random.default_rng(9), 0
+    scale = float(noise.split("(")[1].strip("sd=)"))
+    whole = np.arange(-60, 61)
+    masses = np.exp(-(whole**2) / (2 * scale**2)) if "gauss" in noise else np.exp(-np.abs(whole) / scale)
+    for _ in range(20):
+        counts = rng.multinomial(1_000, [0.4, 0.3, 0.2, 0.1])
+        added = {
+            "laplace": lambda: rng.laplace(0, scale, 4),
+            "gaussian": lambda: rng.normal(0, scale, 4),
+        }.get(noise.split("(")[0], lambda: rng.choice(whole, 4, p=masses / masses.sum()))()
+        table = pt.table(counts + added, cells=[10, 20, 30], noise=noise, n=1_000)
+        low, high = table.share(above=30).interval
+        held += low <= 0.1 <= high
+        assert table.share(above=20).epsilon == 0
+    assert held >= 16
+    assert table.noise.variance == pytest.approx(2 * scale**2 if "lap" in noise else scale**2, rel=0.06)
+
+
+def test_the_discrete_gaussian_is_its_definition() -> None:
+    noise, values = DiscreteGaussian(Fraction(3, 2)), np.arange(-40, 41)
+    masses = np.exp(-(values**2) / (2 * 1.5**2))
+    masses /= masses.sum()
+    assert noise.pmf(values) == pytest.approx(masses, abs=1e-15)
+    assert noise.cdf(values) == pytest.approx(np.cumsum(masses), abs=1e-14)
+    t = np.array([0.1, 1.0, 3.0])
+    assert noise.characteristic(t) == pytest.approx([(masses * np.cos(t_ * values)).sum() for t_ in t], abs=1e-13)
+    source = seeded_source(np.random.default_rng(0))
+    draws = np.array([noise.draw_doubled(source) for _ in range(3_000)]) / 2
+    assert abs(draws.mean()) < 0.15
+    assert draws.var() == pytest.approx(2.25, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"noise": "poisson(3)"}, "noise="),
+        ({"noise": "laplace(0)"}, "between 0.001"),
+        ({"noise": "discrete_laplace(2)", "counts": [1.5, 2]}, "not whole"),
+        ({"cells": [1, 2, 3, 4]}, "edges for 2 counts"),
+        ({"cells": ["a"]}, "label of its own"),
+        ({"counts": [1, math.nan]}, "finite"),
+    ],
+)
+def test_tables_of_others_that_are_none(words: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"counts": [10, 20], "cells": [0.5], "noise": "laplace(2)", **words}
+    with pytest.raises(InvalidInput, match=message):
+        pt.table(given.pop("counts"), **given)
 
 
 @pytest.mark.parametrize(

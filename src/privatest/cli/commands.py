@@ -162,6 +162,11 @@ def plan_estimate(given: Given, asked: Mapping[str, Any], rules: Mapping[str, An
     with working("planning"):
         # The number of records for a width does not depend on the number in the design.
         design = pt.design_estimate(**{"n": 100, **words})
+        if not isinstance(design, pt.results.EstimateDesign):
+            raise errors.InvalidInput(
+                f"A plan for {words['family']!r} needs a distribution to plan for: in Python "
+                "design_estimate(...).expected_width('normal(3, 2)'). Give DATA to run it."
+            )
         at = sum(design.between) / 2 if given["at"] is None else given["at"]
         if width is not None:
             design = design.at_n(design.sample_size(width=width, at=at))
@@ -596,6 +601,20 @@ def groups(given: Given) -> None:
     _ask("groups", given, asked)
 
 
+def table(given: Given) -> None:
+    """Release how many records each cell has, with noise, for all questions that follow.
+
+    The cells are --cells equal ones in --between, or lie between --edges, or are --labels; with --by and --groups each
+    group has all of them, at the price of one. --json prints the table with its noise, which pt.results.Table reads.
+
+    \b
+    Example:
+      privatest table survey.csv --column age --between 0 100 --cells 20 --epsilon 1
+      privatest table survey.csv --column age --edges 18,30,45 --by arm --groups a,b --epsilon 1
+    """
+    _ask("table", given, asked_of("table", given))
+
+
 def _ask(command: str, given: Given, asked: dict[str, Any], **more: Any) -> None:
     """Run a question on the data by the function that the table of options names, and print the answer."""
     source = _checked(given, asked, asked.get("treatment"))
@@ -635,7 +654,7 @@ def _read_as(asked: Mapping[str, Any], name: str = "data") -> Any:
     words = _of_role("detect", asked, options.READING)  # which has all of them
     if "missing" in words:
         words["missing"] = options.separate(words["missing"])
-    table = any(asked.get(key) is not None for key in ("column", "unit", "order", "group"))
+    table = any(asked.get(key) is not None for key in ("column", "unit", "order", "group", "by"))
     return pt.data.read_as(address_of(asked[name], table=table), **words)
 
 
@@ -925,6 +944,7 @@ COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (
     (None, "fit", fit),
     (None, "estimate", estimate),
     (None, "groups", groups),
+    (None, "table", table),
     ("ledger", "grant", grant),
     ("ledger", "show", show),
     ("ledger", "verify", verify),

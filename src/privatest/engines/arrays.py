@@ -34,6 +34,7 @@ from privatest.engines.records import (
     UNDECLARED,
     Column,
     Declared,
+    GroupedRecords,
     Indices,
     LastReading,
     Promise,
@@ -299,6 +300,12 @@ class RowPart(NamedTuple):
         keys = (None if one is None else one.at(rows) for one in (self.unit, self.order))
         return RowPart(SomeRecords(self.records, np.flatnonzero(rows)), *keys)
 
+    def grouped(self, names: Sequence[str]) -> RowPart:
+        """Return the rows with the place of each one's group among these names."""
+        assert self.group is not None
+        codes = group_codes(self.group, {name: place for place, name in enumerate(names)})
+        return self._replace(records=GroupedRecords(self.records, np.where(codes < len(names), codes, -1)))
+
 
 ReadRows = Callable[[Progress], Iterator[RowPart]]
 """Reads a run of rows, part by part. Each call reads it anew."""
@@ -368,10 +375,19 @@ class RowStream:
     def only(self, name: str) -> RowStream:
         """Return a stream of the rows of one group."""
 
-        def chosen(read: ReadRows) -> ReadRows:
-            return lambda progress: (part.only(name) for part in read(progress))
+        return replace(self._each(lambda part: part.only(name)), rows=None)
 
-        return replace(self, runs=[chosen(read) for read in self.runs], rows=None)
+    def grouped(self, names: Sequence[str]) -> RowStream:
+        """Return a stream whose records know the places of their groups among these names."""
+        return self._each(lambda part: part.grouped(names))
+
+    def _each(self, change: Callable[[RowPart], RowPart]) -> RowStream:
+        """Return a stream of the changed parts."""
+
+        def changed(read: ReadRows) -> ReadRows:
+            return lambda progress: (change(part) for part in read(progress))
+
+        return replace(self, runs=[changed(read) for read in self.runs])
 
     @cached_property
     def row_count(self) -> int:
@@ -398,6 +414,9 @@ class StreamedRecords(SourceRecords):
 
     def only(self, name: str) -> Self:
         return replace(self, stream=self.stream.only(name), _last_reading=LastReading())
+
+    def grouped(self, names: Sequence[str]) -> Self:
+        return replace(self, stream=self.stream.grouped(names), _last_reading=LastReading())
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,7 @@ from privatest.engines.records import (
 from privatest.engines.units import sum_of_persons
 from privatest.errors import InvalidData, MissingExtra
 from privatest.numbers import Integers, suggestion
-from privatest.scores import Cells, Score
+from privatest.scores import Cells, GroupedCells, Score
 
 SUMMABLE = 1 << 22
 """Scores below this are summed by the database: sums of 2^41 of them stay within 64 bits. Larger ones are counted
@@ -409,6 +409,7 @@ class SqlRecords(SourceRecords):
     column: str | None = None
     placed: bool = False  # whether rows that do not count stay in their places, as in PlacedRecords
     called: Callable[[str], str | None] = str  # returns the name of a group for a text in g
+    group_texts: tuple[tuple[str, ...], ...] = ()  # the texts in g that mean each group of grouped cells
     _last_reading: LastReading = field(default_factory=LastReading, repr=False)
     _texts: dict[str, str] = field(default_factory=dict, repr=False)  # the text in g by the group's name
 
@@ -444,14 +445,24 @@ class SqlRecords(SourceRecords):
         return cls(rows, runner, language, most, wanted.order, wanted.record, called=called)
 
     def groups(self) -> list[str]:
-        rows = self.rows.filter(self.rows.g.notnull())
-        found = self._run(rows.select(g=self.language.exact(rows.g)).distinct().limit(MOST_GROUPS))
-        texts = [text.decode() if isinstance(text, bytes) else text for text in found["g"].to_pylist()]
-        for text in sorted(texts):
+        for text in self._distinct_groups(MOST_GROUPS):
             name = self.called(text)
             if name is not None:  # two decimals may be one double: the first has the name
                 self._texts[text if name in self._texts else name] = text
         return list(self._texts)
+
+    def _distinct_groups(self, most: int | None = None) -> list[str]:
+        """Return the texts in g, in order; at most so many."""
+        rows = self.rows.filter(self.rows.g.notnull())
+        query = rows.select(g=self.language.exact(rows.g)).distinct()
+        found = self._run(query if most is None else query.limit(most))["g"].to_pylist()
+        return sorted(text.decode() if isinstance(text, bytes) else text for text in found)
+
+    def grouped(self, names: Sequence[str]) -> SqlRecords:
+        # Texts are their own names. How a database writes a number or a date is read from it.
+        texts = list(names) if self.called is str else self._distinct_groups()
+        meant = tuple(tuple(text for text in texts if self.called(text) == name) for name in names)
+        return replace(self, group_texts=meant, _last_reading=LastReading())
 
     def is_shared(self) -> bool:
         if self.most is None:
@@ -656,6 +667,9 @@ class SqlRecords(SourceRecords):
 
     def _score(self, score: Score) -> Any:
         """Return the score of each row as a column."""
+        if isinstance(score.cells, GroupedCells):
+            cell = self._score(index_score(score.cells.inner))
+            return sql.grouped_score(score, cell, self.rows.g, self.group_texts, self.language)
         if self.rows.r.type().is_string():
             return sql.score_of_text(score, self.rows.r, self.language)
         x = self.language.double(self.rows.r)

@@ -36,7 +36,7 @@ import numpy.typing as npt
 
 from privatest.errors import InvalidData, InvalidInput, PrivatestError
 from privatest.numbers import Floats, Integers
-from privatest.scores import Cells, LabelCells, Score
+from privatest.scores import Cells, GroupedCells, LabelCells, Score
 from privatest.scores.score import is_number
 
 Result = TypeVar("Result")
@@ -161,6 +161,7 @@ GUARDED_METHODS = (
     "groups",
     "is_shared",
     "only",
+    "grouped",
 )
 """Methods of :class:`Records` that look at records. They are guarded in every class."""
 
@@ -290,7 +291,7 @@ _LABELS_REMEDY = (
 
 def check_declared(declared: Declared, score: Score) -> None:
     """Raise InvalidData if the column's type allows no record that is in the support of either distribution."""
-    cells, content = score.cells, declared.content
+    cells, content = score.cells.of_record, declared.content
     if declared.folded:
         folded_labels(cells)
     if content == "anything" or _some_value_fits(content, cells):
@@ -531,6 +532,13 @@ class Records(ABC):
         The other rows, and rows without a unit, have the odd score.
         """
         raise NotImplementedError
+
+    def grouped(self, names: Sequence[str]) -> Records:  # noqa: ARG002 - for records without groups
+        """Return the same records, to be counted by the cells of these groups (:class:`GroupedCells`).
+
+        Guarantees: the promise is the same. A record's cell depends on that record and its group alone.
+        """
+        raise InvalidData("The data are a single column, which has no groups. Pass a table, and name by=...")
 
     def portions(self) -> Iterator[Column]:
         """Yield all records as columns in memory. Raw, for the holder of the data only; units are not limited."""
@@ -924,6 +932,28 @@ class SomeRecords(Column):
         if not len(places):
             return SomeRecords(self.plain.part(0, 0), places)
         return SomeRecords(self.plain.part(int(places[0]), int(places[-1]) + 1), places - places[0])
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedRecords(Column):
+    """The records of a column with the place of each one's group in a public list; -1 for no group."""
+
+    plain: Column
+    group_of: Indices = field(repr=False)
+
+    @property
+    def declared(self) -> Declared:
+        return self.plain.declared
+
+    def count(self) -> int:
+        return len(self.group_of)
+
+    def index(self, cells: Cells) -> Indices:
+        inner = self.plain.index(cells.of_record)
+        return cells.crossed(inner, self.group_of) if isinstance(cells, GroupedCells) else inner
+
+    def part(self, first: int, last: int) -> GroupedRecords:
+        return GroupedRecords(self.plain.part(first, last), self.group_of[first:last])
 
 
 def sums_of_blocks(scores: Integers, block: int) -> list[int]:

@@ -20,7 +20,16 @@ import numpy as np
 
 from privatest.errors import InvalidInput
 from privatest.numbers import Integers
-from privatest.scores import BoundedCells, Cells, DyadicCells, EdgeCells, IntegerCells, LabelCells, Score
+from privatest.scores import (
+    BoundedCells,
+    Cells,
+    DyadicCells,
+    EdgeCells,
+    GroupedCells,
+    IntegerCells,
+    LabelCells,
+    Score,
+)
 
 LARGEST = float(np.finfo(np.float64).max)
 ALL_WHOLE = 2.0**53
@@ -66,6 +75,32 @@ def score_of_text(score: Score, x: Any, language: Language) -> Any:
     """Return the score of a text x among labels."""
     assert isinstance(score.cells, LabelCells)
     return _of_text(score.cells, score.table, x, language)
+
+
+def grouped_score(score: Score, cell: Any, group: Any, texts: Sequence[Sequence[str]], language: Language) -> Any:
+    """Return the score of a record from its inner cell and the text of its group.
+
+    Args:
+        score: a score of :class:`GroupedCells`.
+        cell: the record's cell without regard to its group.
+        group: the text of the group.
+        texts: for each group of the cells, the texts that mean it.
+        language: of the database.
+    """
+    cells = score.cells
+    assert isinstance(cells, GroupedCells)
+    size = cells.inner.count
+    starts = [
+        (language.any_of(group, storable), language.whole(place * size))
+        for place, some in enumerate(texts)
+        if (storable := [text for text in some if _storable(text)])
+    ]
+    odd = language.whole(cells.count)
+    start = language.case(starts, odd) if starts else odd
+    inside = (start < language.whole(cells.count)) & (cell < language.whole(size))
+    index = language.case([(inside, start + cell)], odd)
+    table = score.table.tolist()
+    return index if table == list(range(cells.count + 1)) else language.pick(table, index)
 
 
 class ClippedLine(NamedTuple):

@@ -28,6 +28,8 @@ from privatest.estimates.present_records import (
     missing_fact,
     part_for_counting,
 )
+from privatest.estimates.stepped_design import design_steps, is_stepped
+from privatest.estimates.table_design import range_ends
 from privatest.estimates.tuned_score import UNITS, WORKING, tuned_ratio, tuned_score
 from privatest.facts import Fact
 from privatest.hypotheses.one_parameter import OneParameter, condition, has_shape, share_of, with_value
@@ -428,7 +430,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
         Args:
             n: number of records.
         """
-        return design_estimate(
+        design: EstimateDesign = design_estimate(
             self.family,
             between=self.between,
             **self._budget_argument,
@@ -439,6 +441,7 @@ class EstimateDesign(Budgeted[EstimateRelease]):
             max_rows_per_unit=self.max_rows_per_unit,
             missing=self.missing,
         )
+        return design
 
     @property
     def outcome(self) -> type[EstimateRelease]:
@@ -624,6 +627,30 @@ def _family_of_label(family: Any, success: Any) -> Any:
     return share_of(success)
 
 
+def _parameter_ranges(ranges: Mapping[str, Any]) -> dict[str, Any]:
+    """The ranges of parameters by the parameters' names, from arguments such as ``sd_between``."""
+    return {name.removesuffix("_between"): range_ends(ends, name) for name, ends in ranges.items() if ends is not None}
+
+
+def _check_stepped(question: str, success: Any, near: Any) -> None:
+    """Refuse arguments that say nothing to a question for a table."""
+    for name, value in (("success", success), ("near", near)):
+        if value is not None:
+            raise InvalidInput(f"{name}={shown(value)} goes with one unknown parameter, not with {question!r}.")
+
+
+def _check_one_parameter(family: Any, ranges: Mapping[str, Any], guarantee: str) -> None:
+    """Refuse arguments that say nothing to an estimate of one parameter."""
+    if ranges:
+        name = next(iter(ranges))
+        raise InvalidInput(
+            f"{name} goes with a second question mark, and family={shown(family)} has one. Use between=, or write the "
+            f"range into the family: '{name.removesuffix('_between')} in [1, 5]'."
+        )
+    if guarantee != "certified":
+        raise InvalidInput(f"guarantee={shown(guarantee)} goes with 'mean': intervals of a parameter are exact.")
+
+
 @known_arguments
 def design_estimate(
     family: str,
@@ -638,13 +665,18 @@ def design_estimate(
     privacy: Notion | str | None = None,
     success: Any = None,
     missing: str = "none",
-) -> EstimateDesign:
-    """Design an estimate of one parameter of a family, with an interval.
+    guarantee: str = "certified",
+    **ranges: Any,
+) -> Any:
+    """Design an estimate with an interval: of one parameter of a family, or what is answered by a table in two steps.
+
+    Returns a :class:`privatest.results.EstimateDesign` for one parameter, else a ``SteppedDesign``.
 
     Args:
         family: text with a question mark for the parameter: "normal(mean=?, sd=1)", "poisson(?)",
-            "normal(mean=?, sd in [0.8, 1.2])", "categorical(yes=?)".
-        between: the range of the parameter; may be left out for a rate or a share.
+            "normal(mean=?, sd in [0.8, 1.2])", "categorical(yes=?)"; with two, "normal(mean=?, sd=?)"; or "mean",
+            "median" or "quantile(0.9)", for every law of the records.
+        between: the range of the parameter, of the first one, or of the records; may be left out for a rate or a share.
         epsilon: privacy loss of one run.
         n: number of records.
         confidence: the smallest probability with which the interval holds the true value.
@@ -654,11 +686,28 @@ def design_estimate(
         missing: "count": the answer is about the records that are present (readable, and in the family's support), and
             how many are is measured, within the budget. "none": you declare that all are; one that is not counts by a
             fixed score, which pulls the answer.
+        guarantee: for a mean "certified" (the interval holds for every law) or "approximate" (by a normal law).
+        **ranges: the range of another unknown parameter by its name, such as ``sd_between=(0.5, 8)``.
 
     >>> plan = design_estimate("bernoulli(?)", epsilon=1, n=200)
     >>> round(plan.coverage(0.3), 3)
     0.95
     """
+    if is_stepped(family):
+        _check_stepped(family, success, near)
+        return design_steps(
+            family,
+            between=between,
+            ranges=_parameter_ranges(ranges),
+            epsilon=epsilon,
+            privacy=privacy,
+            n=n,
+            confidence=confidence,
+            guarantee=guarantee,
+            neighbours=neighbours,
+            max_rows_per_unit=max_rows_per_unit,
+        )
+    _check_one_parameter(family, ranges, guarantee)
     unknown = OneParameter.of(_family_of_label(family, success), between)
     notion = make_notion(epsilon, privacy)
     n = numbers.positive_integer(n=n)
@@ -809,14 +858,21 @@ def estimate(
     privacy: Notion | str | None = None,
     success: Any = None,
     missing: str | None = None,
-) -> EstimateRelease:
-    """Estimate one parameter of a family with privacy: an estimate and an exact interval.
+    guarantee: str = "certified",
+    **ranges: Any,
+) -> Any:
+    """Estimate with privacy: a parameter of a family or two, a mean, a median or a quantile, each with its interval.
+
+    A mean, a quantile and a family with two unknown parameters are answered by a noisy table, in two steps from
+    disjoint parts of the records. What is returned is then a :class:`privatest.results.TableAnswer` or
+    ``TableEstimate``.
 
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``.
-        family, between, epsilon, confidence, near, neighbours, max_rows_per_unit, privacy, success: as for
+        family, between, epsilon, confidence, near, neighbours, max_rows_per_unit, privacy, success, guarantee: as for
             :func:`privatest.design_estimate`.
+        **ranges: likewise.
         n: number of records; by default that of the data, which is public.
         missing: as for :func:`privatest.design_estimate`. By default it is "none" if the declared type of the column
             admits no missing value (whole numbers and truth values of NumPy, columns declared without nulls) and no
@@ -831,8 +887,26 @@ def estimate(
 
     make_neighbourhood(neighbours, max_rows_per_unit)
     # A question that cannot be answered is refused before the data are opened.
-    unknown = OneParameter.of(_family_of_label(family, success), between)
-    public = neighbours == "replace"
+    public, stepped = neighbours == "replace", is_stepped(family)
+    if stepped:
+        missing = "count" if missing is None else missing  # a table has a cell for them
+        design_estimate(
+            family,
+            between=between,
+            epsilon=epsilon,
+            n=100 if n is None else n,
+            confidence=confidence,
+            near=near,
+            neighbours=neighbours,
+            max_rows_per_unit=max_rows_per_unit,
+            privacy=privacy,
+            success=success,
+            guarantee=guarantee,
+            **ranges,
+        )
+    else:
+        _check_one_parameter(family, ranges, guarantee)
+        unknown = OneParameter.of(_family_of_label(family, success), between)
     records = None
     if (missing is None and public) or (n is None and public):
         records = engines.open_for(engines.Need(rows=max_rows_per_unit), data, column=column, unit=unit)
@@ -859,6 +933,8 @@ def estimate(
         privacy=privacy,
         success=success,
         missing=missing or "none",
+        guarantee=guarantee,
+        **ranges,
     )
     where: Mapping[str, str | None] = {"column": column, "unit": unit}
     payer = {"ledger": ledger, "dataset": dataset, "request": request}

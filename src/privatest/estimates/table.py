@@ -15,15 +15,21 @@ the M in an interval, whose error probability is paid for (Berger and Boos 1994)
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import ndtri
 
 from privatest import numbers
 from privatest.decision.inversion import normal_gap
@@ -32,16 +38,13 @@ from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.facts import Fact, Probability
 from privatest.hypotheses import as_distribution
 from privatest.hypotheses.distribution import number_text
-from privatest.json_documents import reading
-from privatest.laws.weighted_counts import Statistic, weighted
+from privatest.json_documents import document_from_json, reading
+from privatest.laws.weighted_counts import BoundedSum, Statistic, weighted
 from privatest.numbers import Floats, number_or_nan
 from privatest.privacy import Noise, Notion, Pure, as_notion, noise_from_dict
 from privatest.privacy.notion import Neighbourhood, make_neighbourhood
-from privatest.scores import Cells, EdgeCells, LabelCells
+from privatest.scores import Cells, EdgeCells, GroupedCells, LabelCells
 from privatest.scores.score import cells_from_dict
-
-if TYPE_CHECKING:
-    pass
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +53,6 @@ FINE = 256
 """The largest weight of a statistic, in units of the smallest that is told apart."""
 MISCOUNTED = 0.05
 """The share of an interval's error probability that is spent on a wrong number of present records."""
-MOST_CELLS = 1 << 14
 NUMBERS = 3
 """At how many numbers of present records, from the smallest to the largest possible, a tail is computed."""
 ENDS = 1e-7
@@ -77,6 +79,7 @@ class TableAnswer(Outcome):
         confidence: the confidence of the interval.
         among: the records that the answer is about.
         note: what was clipped or assumed; empty if nothing was.
+        guarantee: "certified", or "approximate" if the interval follows from a normal law that may not fit.
     """
 
     KIND: ClassVar[str] = "Answer from a table"
@@ -87,6 +90,7 @@ class TableAnswer(Outcome):
     confidence: float
     among: str = ""
     note: str = ""
+    guarantee: str = "certified"
 
     @property
     def sentence(self) -> str:
@@ -98,11 +102,16 @@ class TableAnswer(Outcome):
     def facts(self) -> list[Fact]:
         """The answer, and what the table cost."""
         holds = f"holds the {self.question} with probability {self.confidence:g} at least, for every law of the records"
+        if self.guarantee != "certified":
+            holds = (
+                f"holds the {self.question} with probability about {self.confidence:g}: APPROXIMATE, by a normal law"
+            )
         return [
             Fact("question", self.question, f"what is estimated{self.among}"),
             Fact("estimate", self.estimate),
             Fact("interval", self.interval, holds),
             Fact("confidence", self.confidence),
+            Fact("guarantee", self.guarantee),
             Fact("note", self.note or None),
             *self._ending(),
         ]
@@ -135,16 +144,12 @@ class TableEstimate(Outcome):
     @property
     def estimate(self) -> Any:
         """The estimate; of several parameters, the estimates by name."""
-        return (
-            self.estimates[0] if len(self.estimates) == 1 else dict(zip(self.parameters, self.estimates, strict=True))
-        )
+        return self._named(self.estimates)
 
     @property
     def interval(self) -> Any:
         """The interval; of several parameters, the intervals by name."""
-        return (
-            self.intervals[0] if len(self.intervals) == 1 else dict(zip(self.parameters, self.intervals, strict=True))
-        )
+        return self._named(self.intervals)
 
     def _named(self, values: Sequence[Any]) -> Any:
         return values[0] if len(values) == 1 else dict(zip(self.parameters, values, strict=True))
@@ -157,12 +162,12 @@ class TableEstimate(Outcome):
     @property
     def sentence(self) -> str:
         """The estimates, after what does not fit."""
-        told = "; ".join(
+        answers = "; ".join(
             f"{name} is about {value:.4g}, between {low:.4g} and {high:.4g}"
             for name, value, (low, high) in zip(self.parameters, self.estimates, self.intervals, strict=True)
         )
         if self.fits:
-            return f"If the records come from {self.family}: {told}."
+            return f"If the records come from {self.family}: {answers}."
         return (
             f"The family {self.family} does NOT fit the table (p-value {self.pvalue:.2g}): do not report its "
             "parameters. Use table.mean(), table.quantile(...) or another family."
@@ -265,6 +270,21 @@ class Table(Outcome):
         """A name for each cell."""
         return cell_names(self.cells)
 
+    @cached_property
+    def groups(self) -> dict[str, Table]:
+        """The table of each group, of a table that was made with ``by=``.
+
+        How many records a group has is known up to noise only, so the answers of its table allow for that.
+        """
+        if not isinstance(self.cells, GroupedCells):
+            raise InvalidInput("This table has no groups. Make one with by= and groups=.")
+        size = self.cells.inner.count
+        parts = {name: self.doubled[place * size : (place + 1) * size] for place, name in enumerate(self.cells.groups)}
+        return {
+            name: replace(self, cells=self.cells.inner, doubled=(*part, 0), n=None, complete=False, design=None)
+            for name, part in parts.items()
+        }
+
     # The law of weighted sums -----------------------------------------------------------------------------------------
 
     def numbers(self, miss: float) -> list[int]:
@@ -302,6 +322,9 @@ class Table(Outcome):
 
     def _with_error(self, confidence: float) -> tuple[float, list[int]]:
         """The error probability that is left for an answer, and the numbers of present records to consider."""
+        if isinstance(self.cells, GroupedCells):
+            first = shown(self.cells.groups[0])
+            raise InvalidInput(f"This table has groups. Ask that of one of them: table.groups[{first}], and so on.")
         confidence = numbers.probability(confidence=confidence)
         if self.complete and self.n is not None:
             return 1 - confidence, self.numbers(1.0)
@@ -328,8 +351,8 @@ class Table(Outcome):
             label: count the records with this label.
             confidence: the confidence of the interval.
         """
-        chosen, words = self._chosen(above, below, between, label)
         error, possible = self._with_error(confidence)
+        chosen, words = self._chosen(above, below, between, label)
 
         def at(share: float) -> tuple[Statistic, Floats]:
             law = np.where(chosen, share / max(chosen.sum(), 1), (1 - share) / max((~chosen).sum(), 1))
@@ -347,7 +370,7 @@ class Table(Outcome):
 
         low, high = end(1, error / 2), end(0, error / 2)
         middle = float(self.counts[chosen].sum()) / self.present
-        return self._told(f"share {words}", min(max(middle, low), high), (low, high), confidence)
+        return self._answer(f"share {words}", min(max(middle, low), high), (low, high), confidence)
 
     def _chosen(self, above: Any, below: Any, between: Any, label: Any) -> tuple[np.ndarray[Any, Any], str]:
         """Which cells are meant, and in words."""
@@ -393,7 +416,7 @@ class Table(Outcome):
         known = self.complete and self.n is not None
         return self.statistic(chosen.astype(np.float64) if known else chosen - share)
 
-    def _told(
+    def _answer(
         self, question: str, estimate: float, interval: tuple[float, float], confidence: float, note: str = ""
     ) -> TableAnswer:
         among = "" if self.complete else f" among the about {self.present:,.0f} records that are present"
@@ -430,7 +453,7 @@ class Table(Outcome):
         low = self.cells.low if first == 0 else float(edges[first - 1])  # type: ignore[attr-defined]
         high = self.cells.high if last == len(edges) - 1 else float(edges[last + 1])  # type: ignore[attr-defined]
         estimate = self._crossing(share, low, high)
-        return self._told(f"{number_text(share)} quantile", estimate, (low, high), confidence)
+        return self._answer(f"{number_text(share)} quantile", estimate, (low, high), confidence)
 
     def _crossing(self, share: float, low: float, high: float) -> float:
         """Where the noisy counts, made monotone, cross a share; linear within a cell, and within the interval."""
@@ -456,19 +479,19 @@ class Table(Outcome):
         Args:
             confidence: the confidence of the interval.
         """
+        error, possible = self._with_error(confidence)
         edges = self._edges
         if len(edges) < 2:
             raise InvalidInput("A mean needs at least two edges. Make a table with between= or more edges.")
-        error, possible = self._with_error(confidence)
         lows, highs = np.append(edges[0], edges), np.append(edges, edges[-1])
         low = self._mean_end(lows, error / 2, possible)
         high = -self._mean_end(-highs, error / 2, possible)
         middle = float(((lows + highs) / 2) @ self.counts) / self.present
         note = (
-            f"Records beyond {number_text(edges[0])} and {number_text(edges[-1])} count as these. A cell counts as its "
+            f"Records beyond {_short(edges[0])} and {_short(edges[-1])} count as these. A cell counts as its "
             "lower edge for the one end and as its upper edge for the other."
         )
-        return self._told("mean", min(max(middle, low), high), (low, high), confidence, note)
+        return self._answer("mean", min(max(middle, low), high), (low, high), confidence, note)
 
     def _mean_end(self, values: Floats, error: float, possible: Sequence[int]) -> float:
         """A lower confidence bound on the mean of the values that cells stand for.
@@ -477,28 +500,35 @@ class Table(Outcome):
         """
         low, high = float(values.min()), float(values.max())
         unit = (values - low) / (high - low)
-        variance = self._variance(unit, error / 4, possible)
+        anchors = np.arange(ANCHORS + 1) / ANCHORS
+        variance = self._variance((unit, unit), anchors, error / 4, possible)
         statistic = self.statistic(unit, max(FINE, 4 * len(values)))
         best = lower_end(lambda mean: statistic.bound(unit, mean, variance, possible), (0.0, 1.0), 3 * error / 4)
         return low + best * (high - low)
 
-    def _variance(self, unit: Floats, error: float, possible: Sequence[int]) -> float:
+    def _variance(self, ends: tuple[Floats, Floats], anchors: Floats, error: float, possible: Sequence[int]) -> float:
         """An upper confidence bound on the variance of values in [0, 1].
 
         The variance is at most the mean square about any place. The nearest of some places to the mean is taken, and
         all of them share the error probability.
+
+        Args:
+            ends: the smallest and the largest value that each cell stands for.
+            anchors: the places, chosen before the table was made.
+            error: the largest probability of a variance above the bound.
+            possible: the numbers of present records to consider.
         """
-        about = float(np.clip(unit @ self.counts / self.present, 0.0, 1.0))
-        place = round(about * ANCHORS) / ANCHORS
-        squares = (unit - place) ** 2
+        about = float(np.clip((ends[0] + ends[1]) / 2 @ self.counts / self.present, 0.0, 1.0))
+        place = float(anchors[np.argmin(np.abs(anchors - about))])
+        squares = np.maximum(np.square(ends[0] - place), np.square(ends[1] - place))
         most = float(squares.max())
-        statistic = self.statistic(squares / most, 4 * FINE)
+        statistic = self.statistic(squares / most, 16 * FINE)
 
         def tail(less: float) -> float:
             mean = -less
             return statistic.bound(squares / most, mean, mean * (1 - mean), possible, upper=False)
 
-        return -lower_end(tail, (-1.0, 0.0), error / (ANCHORS + 1)) * most
+        return -lower_end(tail, (-1.0, 0.0), error / len(anchors)) * most
 
     # Answers with a model ---------------------------------------------------------------------------------------------
 
@@ -521,8 +551,8 @@ class Table(Outcome):
                 raise InvalidInput(f"{name}= is not known. Ranges are named after their parameter: sd_between=(1, 5).")
             if value is not None:
                 named[name.removesuffix("_between")] = value
-        box = read_family(family, named, self._edges if isinstance(self.cells, EdgeCells) else np.zeros(0))
         error, possible = self._with_error(confidence)
+        box = read_family(family, named, self._edges if isinstance(self.cells, EdgeCells) else np.zeros(0))
         unknown = TableFamily(box, self, tuple(possible))
         return TableEstimate(
             family=family,
@@ -565,7 +595,7 @@ class Table(Outcome):
         alpha = numbers.probability(alpha=alpha)
         law = as_distribution(null, "null")
         error, possible = self._with_error(1 - min(alpha, EXTREME))
-        lost = min(alpha, EXTREME) - error
+        lost = max(min(alpha, EXTREME) - error, 0.0)
         pvalue = min(fit_pvalue(self, law, possible) + lost, 1.0)
         return TableFit("alternative" if pvalue <= alpha else "null", pvalue, alpha, law.describe(), **self._paid)
 
@@ -597,22 +627,60 @@ class Table(Outcome):
         """What :meth:`to_dict` wrote."""
         with reading("the table"):
             parts = {"cells": cells_from_dict(document["cells"]), "noise": noise_from_dict(document["noise"])}
-        found = super().from_dict({**document, **parts})
-        if len(found.doubled) != found.cells.count + 1:
-            raise InvalidDocument(f"The table has {found.cells.count} cells and {len(found.doubled)} counts.")
-        return found
+            found = super().from_dict({**document, **parts})
+            if len(found.doubled) != found.cells.count + 1 or not all(type(one) is int for one in found.doubled):
+                raise InvalidDocument(f"The table has {found.cells.count} cells and {len(found.doubled)} counts.")
+            return found
+
+    def to_csv(self) -> str:
+        """The table as CSV text: a line for each cell, and one for missing records.
+
+        Columns: the cell, its noisy count, and the length from it that the true count exceeds with probability 5%. The
+        first line of the last column holds all else that an analysis needs, as JSON; :meth:`from_csv` reads it.
+        """
+        about = {name: value for name, value in self.to_dict().items() if name not in ("doubled", "counts", "names")}
+        text, away = io.StringIO(), self.noise.beyond(0.025)
+        lines = csv.writer(text, lineterminator="\n")
+        lines.writerow(["cell", "count", "noise", "about"])
+        for place, (name, twice) in enumerate(zip([*self.names, "missing"], self.doubled, strict=True)):
+            lines.writerow([name, f"{twice / 2:g}", away, "" if place else json.dumps(about, allow_nan=False)])
+        return text.getvalue()
+
+    @classmethod
+    def from_csv(cls, text: str) -> Table:
+        """The table that :meth:`to_csv` wrote."""
+        with reading("the table"):
+            rows = list(csv.DictReader(io.StringIO(text)))
+            return cls.from_dict(
+                {**json.loads(rows[0]["about"]), "doubled": [round(2 * float(row["count"])) for row in rows]}
+            )
+
+    def save(self, path: str | Path) -> None:
+        """Write the table to a file: as CSV if its name ends with .csv, else as JSON.
+
+        Args:
+            path: the file.
+        """
+        csv_file = str(path).lower().endswith(".csv")
+        Path(path).write_text(self.to_csv() if csv_file else json.dumps(self.to_dict(), allow_nan=False), "utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Table:
+        """The table in a file that :meth:`save` wrote.
+
+        Args:
+            path: the file.
+        """
+        text = Path(path).read_text("utf-8")
+        if str(path).lower().endswith(".csv"):
+            return cls.from_csv(text)
+        return cls.from_dict(document_from_json(text))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The noisy counts, each with the interval that holds the true count with probability 95%."""
         from privatest import pictures
 
         return pictures.table(self, ax)
-
-    def to_csv(self) -> str:
-        """The table as CSV text: the name, the ends and the noisy count of each cell."""
-        lines = ["cell,count"]
-        lines += [f'"{name}",{count:g}' for name, count in zip(self.names, self.counts, strict=True)]
-        return "\n".join([*lines, f'"missing",{self.missing:g}', ""])
 
     @property
     def sentence(self) -> str:
@@ -632,6 +700,66 @@ class Table(Outcome):
             Fact("n", self.n, "records, public"),
             *self._ending(),
         ]
+
+
+def bounded_mean(
+    table: Table,
+    noisy: Fraction,
+    noise: Noise,
+    units: int,
+    window: tuple[float, float],
+    middle: float,
+    confidence: float,
+    *,
+    certified: bool,
+) -> tuple[float, tuple[float, float]]:
+    """The mean of the present records of a table, those beyond a window moved to its ends, and its interval.
+
+    Args:
+        table: a noisy table of the records, for their variance.
+        noisy: the noisy total of their steps along the window, from -units/2 to units/2. A record's step is at most one
+            below, and at most half of one above, its place.
+        noise, units: the noise in the total, and the number of steps.
+        window: the window.
+        middle: a place near the mean that was chosen before the table was made.
+        confidence: the confidence of the interval.
+        certified: whether the interval holds for every law (Bentkus 2004); else it follows from a normal law.
+    """
+    error, possible = table._with_error(confidence)
+    length = window[1] - window[0]
+    edges = np.concatenate([[window[0]], np.clip(table._edges, *window), [window[1]]])
+    unit = (edges - window[0]) / length
+    total = float(noisy) / units
+
+    def mean_of(number: float) -> float:
+        return min(max(0.5 + total / number, 0.0), 1.0)
+
+    if certified:
+        place = np.array([(min(max(middle, window[0]), window[1]) - window[0]) / length])
+        ends = np.maximum(unit[:-1] - 1.5 / units, 0.0), np.minimum(unit[1:] + 1.5 / units, 1.0)
+        variance = table._variance(ends, place, error / 8, possible)
+        law = [BoundedSum(number, weighted(noise, [1]), float(units)) for number in possible]
+
+        def upper(mean: float) -> float:
+            return max(one.at_least(total + one.n / 2, mean, variance) for one in law)
+
+        def lower(less: float) -> float:
+            return max(one.at_most(total + one.n / 2, -less, variance) for one in law)
+
+        level = 7 * error / 16
+        low, high = lower_end(upper, (0.0, 1.0), level), -lower_end(lower, (-1.0, 0.0), level)
+    else:
+        about, number = mean_of(table.present), table.present
+        inner = (unit[:-1] + unit[1:]) / 2
+        seen = np.where(np.abs(table.counts) > 2 * math.sqrt(table.noise.variance), table.counts, 0.0)
+        spread = max(float(np.square(inner - about) @ np.maximum(seen, 0.0)) / number, 1 / units**2)
+        miscounted = 0.0 if table.complete else table.noise.variance * (about - 0.5) ** 2
+        deviation = math.sqrt(number * spread + noise.variance / units**2 + miscounted) / number
+        away = float(ndtri((1 + confidence) / 2)) * deviation
+        low, high = about - away, about + away
+    low, high = max(low - 0.5 / units, 0.0), min(high + 1.5 / units, 1.0)
+    estimate = min(max(mean_of(table.present) + 0.5 / units, low), high)
+    return window[0] + length * estimate, (window[0] + length * low, window[0] + length * high)
 
 
 def lower_end(tail: Callable[[float], float], ends: tuple[float, float], level: float) -> float:
@@ -681,10 +809,19 @@ def accepted_from(tails: Tails, way: tuple[float, float], level: float, scale: f
 
 def cell_names(cells: Cells) -> list[str]:
     """A name for each cell."""
+    if isinstance(cells, GroupedCells):
+        return [f"{group}: {name}" for group in cells.groups for name in cell_names(cells.inner)]
     if isinstance(cells, LabelCells):
         return [str(label) for label in cells.labels] + (["other"] if cells.others else [])
     if not isinstance(cells, EdgeCells):
         return [f"cell {place}" for place in range(cells.count)]
-    edges = [number_text(float(f"{edge:.6g}")) for edge in cells.edges]
+    edges = [_short(edge) for edge in cells.edges]
     inner = [f"{low} to {high}" for low, high in pairwise(edges)]
-    return [f"below {edges[0]}", *inner, f"from {edges[-1]} on"]
+    first = f"below {edges[0]}" if cells.low == -math.inf else f"{_short(cells.low)} to {edges[0]}"
+    last = f"from {edges[-1]} on" if cells.high == math.inf else f"{edges[-1]} to {_short(cells.high)}"
+    return [first, *inner, last]
+
+
+def _short(edge: float) -> str:
+    """An edge as it is printed: the upper end of ``between`` is the next double, which belongs to it."""
+    return number_text(float(f"{edge:.6g}"))

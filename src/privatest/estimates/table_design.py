@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -23,7 +23,7 @@ from privatest.privacy.bulk_draws import draw_many, draw_rows
 from privatest.privacy.canonical_noise import counts_guarantee, counts_noise
 from privatest.privacy.composition import adds_up_within
 from privatest.privacy.notion import Neighbourhood, make_neighbourhood, notion_words
-from privatest.scores import Cells, EdgeCells, LabelCells
+from privatest.scores import Cells, EdgeCells, GroupedCells, LabelCells
 from privatest.unanswered_questions import known_arguments
 
 if TYPE_CHECKING:
@@ -94,8 +94,39 @@ class TableDesign(Budgeted[Table]):
         """A table."""
         return Table
 
+    def opened(self, source: Any, *, by: str | None = None, **where: Any) -> Any:
+        """Open the records of a source, with their groups if the table has any.
+
+        Args:
+            source: the data, as for :meth:`run`.
+            by: the column that says in which group a row is.
+            **where: ``column`` and ``unit``, as for :meth:`run`.
+        """
+        if not isinstance(self.cells, GroupedCells):
+            if by is not None:
+                raise InvalidInput(f"by={shown(by)} needs a table with groups. Design it with groups=[...].")
+            return super().opened(source, **where)
+        if by is None and not _is_open(source):
+            raise InvalidInput("by is missing: which column says in which group a row is?")
+        return super().opened(source, group=by, **where).grouped(self.cells.groups)
+
+    def run(self, data: Any, *, by: str | None = None, **words: Any) -> Table:
+        """Run it once on data.
+
+        Args:
+            data: as for :meth:`PrivateTest.run`.
+            by: the column that says in which group a row is, for a table with groups.
+            **words: ``column``, ``unit``, ``odd_epsilon``, ``ledger``, ``dataset``, ``request`` and ``rng``, as for
+                :meth:`PrivateTest.run`.
+        """
+        payer = {name: words.pop(name, None) for name in ("ledger", "dataset", "request", "rng", "odd_epsilon")}
+        where = {"column": words.pop("column", None), "unit": words.pop("unit", None), "by": by}
+        if words:
+            raise InvalidInput(f"A table's run has no argument {next(iter(words))!r}.")
+        return self.run_opened(None, data, where, **payer)
+
     def check(self, records: Records) -> None:
-        """Type, and number where it is public."""
+        """Refuse records of a wrong type, or of a wrong number if that is public."""
         from privatest.engines.records import check_count, counting_score  # planning needs no engine
 
         records.check(counting_score(self.cells))
@@ -108,6 +139,7 @@ class TableDesign(Budgeted[Table]):
         noisy = 2 * counts + draw_many(self.noise, len(counts), source)
         declared = records.declared
         complete = declared.content in ("numbers", "truths") and not declared.may_leave((-math.inf, math.inf))
+        complete = complete and not isinstance(self.cells, GroupedCells)  # a record may be in no group
         return [complete, [int(count) for count in noisy]]
 
     def release(self, draw: Any, *, simulated: bool = False) -> Table:
@@ -167,13 +199,52 @@ class TableDesign(Budgeted[Table]):
         return hash((self.cells.count, self.notion, self.n))
 
 
+def _is_open(source: Any) -> bool:
+    """Whether these are records that were opened before."""
+    return hasattr(type(source), "promise")
+
+
 def table_cells(
-    between: Any = None, cells: Any = None, edges: Sequence[float] | None = None, labels: Sequence[Any] | None = None
+    between: Any = None,
+    cells: Any = None,
+    edges: Sequence[float] | None = None,
+    labels: Sequence[Any] | None = None,
+    groups: Sequence[Any] | None = None,
 ) -> Cells:
     """The cells that a user asks for: equal cells between two numbers, between edges, or labels.
 
-    Outside of ``between`` there are two more cells, so that the share beyond it is measured.
+    Outside of ``between`` there are two more cells, so that the share beyond it is measured. With ``groups`` each group
+    has all of these cells.
     """
+    inner = _ungrouped_cells(between, cells, _listed(edges), _listed(labels))
+    groups = _listed(groups)
+    if groups is None:
+        return inner
+    from privatest.engines.key_columns import group_name  # start-up: most tables have no groups
+
+    names = [group_name(one) for one in groups] if isinstance(groups, Iterable) else []
+    named = tuple(name for name in names if name)
+    if not named or len(set(named)) != len(names):
+        raise InvalidInput(
+            f"groups={shown(groups)} must be a list of names, each once: the groups that a row may be in. They are "
+            "public, so list them whether or not the data have such rows."
+        )
+    return GroupedCells(named, inner)
+
+
+def _listed(entries: Any) -> Any:
+    """A list; of a text, such as "18,30,45", its parts: numbers where all of them are, else labels."""
+    if not isinstance(entries, str):
+        return entries
+    parts = [part.strip() for part in entries.split(",") if part.strip()]
+    try:
+        return [float(part) for part in parts]
+    except ValueError:
+        return parts
+
+
+def _ungrouped_cells(between: Any, cells: Any, edges: Sequence[float] | None, labels: Sequence[Any] | None) -> Cells:
+    """The cells of a table without groups."""
     given = {"between": between, "edges": edges, "labels": labels}
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
@@ -183,7 +254,7 @@ def table_cells(
     if labels is not None:
         return LabelCells(tuple(labels), others=True)
     if edges is None:
-        low, high = _range(between)
+        low, high = range_ends(between)
         count = numbers.positive_integer(cells=16 if cells is None else cells)
         if count > MOST_CELLS - 2:
             raise InvalidInput(f"cells={count} must be at most {MOST_CELLS - 2}.")
@@ -200,14 +271,14 @@ def table_cells(
     return EdgeCells(tuple(found))
 
 
-def _range(between: Any) -> tuple[float, float]:
+def range_ends(between: Any, name: str = "between") -> tuple[float, float]:
     """Two finite numbers, the lower one first."""
     try:
         low, high = map(number_or_nan, between)
     except (TypeError, ValueError):
         low = high = math.nan
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InvalidInput(f"between={shown(between)} must be two finite numbers, the lower one first.")
+        raise InvalidInput(f"{name}={shown(between)} must be two finite numbers, the lower one first.")
     return low, high
 
 
@@ -219,6 +290,7 @@ def design_table(
     cells: int | None = None,
     edges: Sequence[float] | None = None,
     labels: Sequence[Any] | None = None,
+    groups: Sequence[Any] | None = None,
     epsilon: Number | None = None,
     privacy: Any = None,
     neighbours: str = "replace",
@@ -230,8 +302,10 @@ def design_table(
         n: the number of records, which is public; with ``neighbours="add-remove"`` the number expected.
         between: the range that is cut into ``cells`` cells of equal length; there is a further cell on either side.
         cells: the number of cells in ``between`` (16 if not given).
-        edges: the edges between the cells, instead of ``between``.
+        edges: the edges between the cells, instead of ``between``; a list, or a text such as "18,30,45", as for labels
+            and groups.
         labels: the labels that have a cell each, instead of ``between``; all other labels share one more.
+        groups: the groups that a row may be in, a public list: each group gets all of the cells, at no further cost.
         epsilon: the privacy loss of a run.
         privacy: a notion of privacy instead of ``epsilon``.
         neighbours: "replace" or "add-remove".
@@ -243,7 +317,7 @@ def design_table(
     notion = make_notion(epsilon, privacy)
     around = make_neighbourhood(neighbours, max_rows_per_unit)
     return TableDesign(
-        table_cells(between, cells, edges, labels),
+        table_cells(between, cells, edges, labels, groups),
         counts_noise(notion, around),
         notion,
         numbers.positive_integer(n=n),
@@ -261,6 +335,8 @@ def tabulate(
     cells: int | None = None,
     edges: Sequence[float] | None = None,
     labels: Sequence[Any] | None = None,
+    by: str | None = None,
+    groups: Sequence[Any] | None = None,
     epsilon: Number | None = None,
     privacy: Any = None,
     n: int | None = None,
@@ -278,13 +354,21 @@ def tabulate(
     Args:
         data, column, unit, odd_epsilon, ledger, dataset, request, rng: as for every run on data.
         between, cells, edges, labels: the cells, as for :func:`design_table`.
+        by: the column that says in which group a row is; ``table.groups`` then has a table for each group, in the order
+            of ``groups``, and all together cost what one costs. Two columns are crossed in this way.
+        groups: the groups that a row may be in, as for :func:`design_table`. A row in none of them counts as missing.
         epsilon, privacy: what the table costs.
         n: the number of records expected, with ``neighbours="add-remove"``; else it is counted.
         neighbours, max_rows_per_unit: as for :func:`design_table`.
     """
     from privatest import engines  # planning needs none of them
 
-    table_cells(between, cells, edges, labels)  # what cannot be asked is refused before the data are opened
+    if (by is None) != (groups is None):
+        raise InvalidInput(
+            f"{'groups' if groups is None else 'by'} is missing: by= names the column of the groups, and groups= lists "
+            "those that a row may be in. The list is public: taken from the data it would say who is in them."
+        )
+    table_cells(between, cells, edges, labels, groups)  # what cannot be answered is refused before data are opened
     records = None
     if n is None:
         if neighbours != "replace":
@@ -292,7 +376,7 @@ def tabulate(
                 f"n is missing: with neighbours={neighbours!r} the number of records is not public. Say how many you "
                 "expect: n=..."
             )
-        records = engines.open_for(engines.Need(rows=max_rows_per_unit), data, column=column, unit=unit)
+        records = engines.open_for(engines.Need(rows=max_rows_per_unit), data, column=column, unit=unit, group=by)
         n = records.count()
     made = design_table(
         n=n,
@@ -300,11 +384,12 @@ def tabulate(
         cells=cells,
         edges=edges,
         labels=labels,
+        groups=groups,
         epsilon=epsilon,
         privacy=privacy,
         neighbours=neighbours,
         max_rows_per_unit=max_rows_per_unit,
     )
-    where: Mapping[str, str | None] = {"column": column, "unit": unit}
+    where: Mapping[str, str | None] = {"column": column, "unit": unit, "by": by}
     payer = {"ledger": ledger, "dataset": dataset, "request": request}
     return made.run_opened(records, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon)

@@ -124,16 +124,20 @@ class WeightedNoise(Noise):
         return place, np.clip(place, 0, len(masses) - 1).astype(np.int64)
 
     def _log_pmf(self, v: Floats) -> Floats:
-        _, masses, _ = self._table
-        place, index = self._place(v)
-        inside = (place >= 0) & (place < len(masses))
-        return np.where(inside & (masses[index] > _RESOLVED), np.log(masses[index]), self._chernoff(np.abs(v)))
+        return self._log_of(self._table[1], v)
 
     def _log_lower(self, v: Floats) -> Floats:
-        _, masses, sums = self._table
+        return self._log_of(self._table[2], v)
+
+    def _log_of(self, probabilities: Floats, v: Floats) -> Floats:
+        """The logarithms of the tabled probabilities at v; bounds by Chernoff where these are rounding only."""
         place, index = self._place(v)
-        inside = (place >= 0) & (place < len(masses))
-        return np.where(inside & (sums[index] > _RESOLVED), np.log(sums[index]), self._chernoff(np.abs(v)))
+        resolved = (place >= 0) & (place < len(probabilities)) & (probabilities[index] > _RESOLVED)
+        found = np.asarray(np.log(np.maximum(probabilities[index], _RESOLVED)))
+        if not np.all(resolved):
+            found = np.where(resolved, found, 0.0)
+            found[~resolved] = self._chernoff(np.abs(v)[~resolved])
+        return found
 
     def _chernoff(self, away: Floats) -> Floats:
         """A bound on the logarithm of the probability that N exceeds these distances from 0."""

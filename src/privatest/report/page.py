@@ -29,7 +29,17 @@ from privatest.changepoint import ChangePlan, ChangePoint
 from privatest.data_addresses import without_secrets
 from privatest.decision import PrivateTest, Release
 from privatest.errors import InvalidInput, MissingExtra, PrivatestError, shown
-from privatest.estimates import EstimateDesign, EstimateRelease, GroupsDesign, GroupsRelease
+from privatest.estimates import (
+    EstimateDesign,
+    EstimateRelease,
+    GroupsDesign,
+    GroupsRelease,
+    Table,
+    TableAnswer,
+    TableDesign,
+    TableEstimate,
+)
+from privatest.estimates.stepped_design import SteppedDesign
 from privatest.fit import FitRelease, FitTest
 from privatest.hypotheses.families import FAMILIES
 from privatest.hypotheses.one_parameter import condition
@@ -42,7 +52,7 @@ from privatest.theory import Decomposition, SampleComplexity, decompose
 
 LAWS = ("null", "alternative")
 # The only settings that may be lists, with their lengths. Any other list could be a column of data.
-LISTS = {"between": 2, "clamp": 2, "n": 200, "schedule": 2}
+LISTS = {"between": 2, "sd_between": 2, "clamp": 2, "n": 200, "schedule": 2}
 LONGEST = 4000
 UNKNOWN = "data.csv"
 
@@ -178,19 +188,33 @@ KINDS = {
     "fit": "Private test of goodness of fit",
     "estimate": "Private estimate with an interval",
     "groups": "Private comparison of two groups",
+    "table": "Noisy table",
     "sequential": "Private sequential test",
 }
-DESIGNS = (PrivateTest, FitTest, ChangePlan, HistogramTest, EstimateDesign, GroupsDesign, SequentialPlan)
+DESIGNS = (
+    PrivateTest,
+    FitTest,
+    ChangePlan,
+    HistogramTest,
+    EstimateDesign,
+    GroupsDesign,
+    SequentialPlan,
+    TableDesign,
+    SteppedDesign,
+)
 EXTRAS = (Decomposition, SampleComplexity, PowerCurve, Comparison)
 RESULTS: dict[str, Any] = {
     "test": Release,
     "detect": ChangePoint,
     "fit": FitRelease,
-    "estimate": EstimateRelease,
+    "estimate": (EstimateRelease, TableAnswer, TableEstimate),
     "groups": GroupsRelease,
+    "table": Table,
     "sequential": Verdict,
     "plan": (),
 }
+PICTURED = (Release, EstimateRelease, GroupsRelease, Table, TableAnswer, TableEstimate)
+"""Releases that are drawn in the picture of their design."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 STYLE = """
 :root{color-scheme:light dark;--ink:#111;--page:#fff;--soft:#444;--line:#bbb;--head:#f3f3f3;--box:#f6f6f6;
@@ -253,7 +277,7 @@ def render(
             complexity, a power curve, a comparison), the test or plan first.
         result: the release: a Release, ChangePoint, FitRelease, EstimateRelease, GroupsRelease or
             Verdict.
-        kind: "plan", "test", "detect", "fit", "estimate", "groups" or "sequential".
+        kind: "plan", "test", "detect", "fit", "estimate", "groups", "table" or "sequential".
         date: the date on the report; now by default.
         purpose: what the answer is for, in a sentence.
         author: who asks.
@@ -406,7 +430,12 @@ def _question(kind: str, asked: dict[str, Any], about: dict[str, str], result: A
         yield "<p>Did the records change from the old law P to a new one, and when?</p>"
     elif kind == "estimate":
         family = markup.escape(str(asked.get("family", "a family of distributions")))
-        yield f"<p>If the records come from {family}, what is the value of the parameter marked with ?</p>"
+        if "?" not in family:
+            yield f"<p>What is the {family} of the records?</p>"
+        else:
+            yield f"<p>If the records come from {family}, what is the value of the parameter marked with ?</p>"
+    elif kind == "table":
+        yield "<p>How many records does each cell have?</p>"
     elif kind == "groups":
         yield "<p>Do two groups have the same rate of successes, and if not, by how much do they differ?</p>"
     elif "null" in asked and asked.get("alternative"):
@@ -415,7 +444,7 @@ def _question(kind: str, asked: dict[str, Any], about: dict[str, str], result: A
         yield "<p>Do the records come from the law P, or from one at a distance from it?</p>"
     names = {} if kind == "groups" else {"null": "null hypothesis P", "alternative": "alternative Q"}
     short = [(name, text, "") for name, text in about.items()]
-    if kind == "estimate" and isinstance(asked.get("family"), str):
+    if kind == "estimate" and "?" in str(asked.get("family")):
         model = getattr(result, "family", "") or asked["family"]
         short.append(("family", model, condition(model)))
     for name, words in names.items():
@@ -551,7 +580,7 @@ def _design(parts: list[Any]) -> Iterator[str]:
 def _pictures(asked: dict[str, Any], parts: list[Any], main: Any, result: Any) -> Iterator[str]:
     wanted: list[tuple[Any, Callable[[], Any]]] = []
     if main is not None:
-        own = {"release": result} if isinstance(result, Release | EstimateRelease | GroupsRelease) else {}
+        own = {"release": result} if isinstance(result, PICTURED) else {}
         wanted.append((main, lambda: main.plot(**own)))
     if isinstance(result, ChangePoint | Verdict):
         wanted.append((result, result.plot))

@@ -13,6 +13,7 @@ IntegerCells   position of x among the first integers of the cells   counts
 DyadicCells    floor(x 2^e) - first, clipped                         real numbers
 BoundedCells   floor(t 2^e) + 2^e, t = (x - m)/(s + |x - m|)         real numbers with heavy tails
 EdgeCells      number of edges at or below x                         bins of a goodness-of-fit test
+GroupedCells   place of the group, then the index among inner cells  tables of several groups
 ============== ===================================================== ==============================
 """
 
@@ -67,6 +68,11 @@ class Cells(ABC):
     def to_dict(self) -> dict[str, Any]:
         """A JSON document from which :meth:`from_dict` restores the cells exactly."""
         return fields_to_json(self)
+
+    @property
+    def of_record(self) -> Cells:
+        """The cells by which the record itself is told apart, whatever group it is in."""
+        return self
 
     @classmethod
     def from_dict(cls, document: Any) -> Cells:
@@ -159,6 +165,38 @@ def _equals_itself(label: Hashable) -> bool:
         return bool(label == label)
     except Exception:
         return False
+
+
+@dataclass(frozen=True)
+class GroupedCells(Cells):
+    """The cells ``inner`` once for each group of a public list. A record in none of the groups is odd.
+
+    Only records that were opened with a column of groups have such a cell (``Records.grouped``).
+    """
+
+    kind: ClassVar[str] = "grouped"
+    groups: tuple[str, ...]
+    inner: Cells
+
+    def __post_init__(self) -> None:
+        if not self.groups or len(set(self.groups)) != len(self.groups) or isinstance(self.inner, GroupedCells):
+            raise InvalidDocument("Groups of cells must have different names, at least one, and no groups inside.")
+
+    @property
+    def count(self) -> int:
+        return len(self.groups) * self.inner.count
+
+    @property
+    def of_record(self) -> Cells:
+        return self.inner
+
+    def index(self, numbers: Floats) -> Indices:  # noqa: ARG002 - a number says nothing of its group
+        raise InvalidInput("These cells are of groups. Name the column of the groups: by=...")
+
+    def crossed(self, inner: Indices, group: Indices) -> Indices:
+        """The cell of each record, from its inner cell and the place of its group; -1 for no group."""
+        odd = (group < 0) | (inner == self.inner.count)
+        return np.where(odd, self.count, group * self.inner.count + inner)
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,7 +374,8 @@ def _check_support(low: float, high: float) -> None:
 def cells_from_dict(document: Any) -> Cells:
     """The cells that :meth:`Cells.to_dict` wrote."""
     with reading("the cells of the score"):
-        kinds = {one.kind: one for one in (LabelCells, IntegerCells, DyadicCells, BoundedCells, EdgeCells)}
+        every = (LabelCells, IntegerCells, DyadicCells, BoundedCells, EdgeCells, GroupedCells)
+        kinds = {one.kind: one for one in every}
         if document["kind"] not in kinds:
             raise InvalidDocument(f"Unknown kind of cells {document['kind']!r}.")
         kind = kinds[document["kind"]]

@@ -266,7 +266,13 @@ def estimate_size(at: float, width: float, **asked: Any) -> Json:
 @lru_cache(maxsize=32)
 def _estimate(asked: str) -> pt.results.EstimateDesign:
     """Return a designed estimate, cached, because the page requests one value after the other."""
-    return pt.design_estimate(**json.loads(asked))
+    made = pt.design_estimate(**json.loads(asked))
+    if not isinstance(made, pt.results.EstimateDesign):
+        raise pt.errors.InvalidInput(
+            "What is answered by a table in two steps is not planned here. Plan it in Python: "
+            "design_estimate(...).expected_width('normal(3, 2)'); or run it."
+        )
+    return made
 
 
 def groups(rate: float, lift: float, **asked: Any) -> Json:
