@@ -531,4 +531,8 @@ def test_every_class_that_is_read_is_looked_at() -> None:
         found = {one for child in base.__subclasses__() for one in (child, *concrete(child))}
         return {one for one in found if "FORMAT" in vars(one) and one.__module__.startswith("privatest.")}
 
-    assert {type(made(name)) for name in CASES} == concrete(Design) | {MonitorPlan, SequentialPlan}
+    assert {type(made(name)) for name in CASES} == concrete(Design) | {
+        MonitorPlan,
+        SequentialPlan,
+        pt.results.TableTest,
+    }

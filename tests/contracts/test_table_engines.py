@@ -64,7 +64,5 @@ def test_an_estimate_in_steps_is_the_same_wherever_the_records_lie(engine: str, 
     source = WAREHOUSES[engine](table(), tmp_path)
     for question in ("median", "mean"):
         words: dict[str, Any] = {"between": (-5, 5), "column": "x", "epsilon": 1}
-        here, there = (
-            pt.estimate(data, question, rng=np.random.default_rng(3), **words) for data in (table(), source)
-        )
+        here, there = (pt.estimate(data, question, rng=np.random.default_rng(3), **words) for data in (table(), source))
         assert here == there
