@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import tomllib
 from decimal import Decimal
@@ -13,7 +14,9 @@ import numpy as np
 import pytest
 from packaging.requirements import Requirement
 
+import privatest as pt
 from privatest.errors import MissingExtra, shown
+from privatest.facts import Probability
 from tests.needs import missing
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,3 +38,12 @@ def test_numbers_are_quoted_as_users_write_them_whatever_their_type() -> None:
     values = [2, 0.5, np.int64(3), np.float64(0.25), np.float32(0.5), Fraction(1, 3), Decimal("0.1"), np.array(1.0)]
     assert [shown(value) for value in values] == ["2", "0.5", "3", "0.25", "0.5", "1/3", "0.1", "<ndarray>"]
     assert shown(10**5000) == "<int>"
+
+
+def test_no_probability_is_told_as_0() -> None:
+    told = str(pt.design("normal(0, 1)", "normal(1, 1)", epsilon=1, n=200_000))
+    assert "alpha              < 1e-300" in told
+    assert "beta               < 1e-300" in told
+    curve = pt.power_curve("normal(0, 1)", "normal(1, 1)", epsilon=1, n=[200_000])
+    assert curve.cells()[0][1:3] == ("< 1e-300", "< 1e-300")
+    assert json.dumps(Probability(0.0)) == "0.0"

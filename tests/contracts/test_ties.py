@@ -58,7 +58,7 @@ ASKED = {
     "Spark": ["four NULLs", "NaN and NULL"],
 }
 # Lengths of blocks, and the record that the first one begins at.
-BLOCKS = [(BLOCK, 0), (1, 0), (2, 1)]
+BLOCKS = [(BLOCK, 0), (1, 0), (2, 1), (4, 0)]
 ASKED_BLOCKS = {"DuckDB": BLOCKS[::2], "PostgreSQL": BLOCKS[:1], "Spark": BLOCKS[:1]}
 
 

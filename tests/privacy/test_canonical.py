@@ -187,3 +187,11 @@ def test_whole_noise_is_on_the_integers_and_no_weaker(notion: Notion, width: int
     assert noise.offset == 0
     assert noise.meets(notion, width)
     assert noise.variance <= canonical_noise(notion, width + 1).variance + 1
+
+
+def test_the_level_says_null_exactly_where_the_noisy_total_exceeds_the_cutoff() -> None:
+    noise, cutoff = Stair(Fraction(1), 4), Fraction(13, 2)
+    for noisy in range(-30, 31):
+        assert (noise.level(Fraction(noisy), cutoff) >= 1) == (noisy > cutoff)
+        # All that it tells of a total is in which stretch of four it lies, and the noise.
+        assert noise.level(Fraction(noisy + 4), cutoff) == noise.level(Fraction(noisy), cutoff) + 1
