@@ -77,11 +77,10 @@ class Option:
 
 @dataclass(frozen=True)
 class Question:
-    """A command or request: the public function that it calls, the options that it requires, and a description."""
+    """A command or request: the public function that it calls, and the options that it requires."""
 
     call: str
     needs: str
-    about: str = ""
 
 
 _PAIR = "null alternative epsilon"
@@ -99,99 +98,26 @@ QUESTIONS = {
     "table": Question("tabulate", "data epsilon"),
     "monitor": Question("Monitor", "null epsilon"),
     "sequential": Question("Sequential", _PAIR),
-    "/look": Question("decompose", _PAIR, "The decomposition of P and Q, and the curves of the paper's first figure."),
-    "/design": Question(
-        "design",
-        f"{_PAIR} n",
-        "The tuned test on n records: its exact error rates and the law of its statistic. ``alpha`` bounds the type I "
-        "error. ``document`` adds the whole test as JSON.",
-    ),
-    "/size": Question(
-        "sample_size",
-        _PAIR,
-        "The number of records that a goal needs. The goal is an advantage (2/3 by default), or alpha and beta. "
-        "``bound`` adds the number that no private test can do without.",
-    ),
-    "/plan": Question(
-        "plan",
-        _PAIR,
-        "The number of records that a goal needs, and how good it is: the number that no private test can do without, "
-        "the number for the best test without privacy, and the number if only the decision is released.",
-    ),
-    "/theory": Question("sample_complexity", "null alternative epsilons", "The theorem at several epsilons."),
-    "/power": Question("power_curve", f"{_PAIR} n", "Exact error rates at several numbers of records."),
-    "/along": Question(
-        "design",
-        f"{_PAIR} n family between",
-        'The probability that a test on n records says "alternative", along a parameter of the law that the records '
-        'come from: the parameter of ``family`` that is written as "?", from one end of ``between`` to the other.',
-    ),
-    "/compare": Question("compare", _PAIR, "The numbers of records that all tests need, side by side."),
-    "/notions": Question(
-        "notions.compare",
-        "null alternative privacy",
-        "The number of records under a notion of privacy, and under the notions that it converts into.",
-    ),
-    "/columns": Question("data.column_names", "source", "The names of a file's columns, for whoever holds the data."),
-    "/run/test": Question(
-        "design",
-        f"{_PAIR} {_PAID}",
-        "Run a test once on a file, charged to ``dataset`` under the name ``request``. The same request again is free. "
-        "Without ``n`` the test is designed for the number of records in the file; that number is public. With "
-        '``neighbours="add-remove"`` it is hidden, and ``n`` is the number that you expect.',
-    ),
-    "/run/change": Question(
-        "detect_change",
-        f"{_PAIR} {_PAID}",
-        "Find a change once in a file, charged to the ledger. ``false_alarm`` bounds the probability that a change is "
-        "found in data without one. With ``assume_change`` the answer always names an index.",
-    ),
-    "/estimate": Question(
-        "design_estimate",
-        "family epsilon n at",
-        "The expected width of an estimate's interval on n records if the true value is ``at``, and the probability "
-        "that the interval holds it. ``bound`` adds the width that no private interval falls below.",
-    ),
-    "/estimate/size": Question(
-        "design_estimate",
-        "family epsilon at width",
-        "The number of records for an interval of a given width if the true value is ``at``.",
-    ),
-    "/groups": Question(
-        "design_groups",
-        "epsilon n rate lift",
-        "The probability that a lift over the control group's rate is found in two groups of n records, or of two "
-        "numbers, and the same probability for other lifts.",
-    ),
-    "/groups/size": Question(
-        "design_groups",
-        "epsilon rate lift",
-        "The number of records in the control group with which a lift is found with probability 1 - beta.",
-    ),
-    "/run/estimate": Question(
-        "estimate",
-        f"family epsilon {_PAID}",
-        "Estimate a parameter once from a file, with an interval, charged to the ledger. ``n`` is the number of "
-        'records that you expect, where ``neighbours="add-remove"`` hides the true one.',
-    ),
-    "/run/groups": Question(
-        "compare_groups",
-        f"epsilon {_PAID}",
-        "Compare two groups once, charged to the ledger: one file with a column ``group``, or the control group's file "
-        "and, as ``treatment``, the treated group's.",
-    ),
-    "/monitors": Question(
-        "Monitor",
-        f"{_PAIR} dataset request",
-        "Start a monitor, charged to the ledger. It watches records that are sent to it, or the lines of a file in the "
-        "folder as they are added. It stops, and says so, if the file is replaced or cut short.",
-    ),
-    "/sequentials": Question(
-        "Sequential",
-        f"{_PAIR} dataset request",
-        "Start a sequential test, charged to the ledger. It reads records as a monitor does, until it has a verdict. "
-        "``most`` is the number of records after which it decides in any case.",
-    ),
+    "/look": Question("decompose", _PAIR),
+    "/design": Question("design", f"{_PAIR} n"),
+    "/size": Question("sample_size", _PAIR),
+    "/plan": Question("plan", _PAIR),
+    "/theory": Question("sample_complexity", "null alternative epsilons"),
+    "/power": Question("power_curve", f"{_PAIR} n"),
+    "/along": Question("design", f"{_PAIR} n family between"),
+    "/compare": Question("compare", _PAIR),
+    "/notions": Question("notions.compare", "null alternative privacy"),
+    "/columns": Question("data.column_names", "source"),
+    "/run/test": Question("design", f"{_PAIR} {_PAID}"),
+    "/run/change": Question("detect_change", f"{_PAIR} {_PAID}"),
+    "/estimate": Question("design_estimate", "family epsilon n at"),
+    "/estimate/size": Question("design_estimate", "family epsilon at width"),
+    "/groups": Question("design_groups", "epsilon n rate lift"),
+    "/groups/size": Question("design_groups", "epsilon rate lift"),
+    "/run/estimate": Question("estimate", f"family epsilon {_PAID}"),
+    "/run/groups": Question("compare_groups", f"epsilon {_PAID}"),
+    "/monitors": Question("Monitor", f"{_PAIR} dataset request"),
+    "/sequentials": Question("Sequential", f"{_PAIR} dataset request"),
 }
 
 _TESTS = "/design /size /plan /power /along"

@@ -38,7 +38,7 @@ from privatest import errors, options
 from privatest.studio.access import UPLOAD, Guard, Receive, Scope, Send, Token
 from privatest.studio.job_queues import LOOK, NEEDED, RUNNING, Busy, Lane
 from privatest.studio.monitors import NOUNS, Monitors
-from privatest.studio.planning_requests import FIRST, RecordsBody, body, controls
+from privatest.studio.planning_requests import FIRST, RecordsBody, body, controls, description
 from privatest.studio.planning_requests import JOBS as PLANNING_JOBS
 from privatest.studio.runs import DEMO, KINDS, STAYS, Budgets, Folder, Uploads, address_of
 
@@ -255,7 +255,7 @@ def _add_question(app: FastAPI, request: str, answer: Asked) -> None:
         return Answer(await answer(body, request))
 
     asked.__annotations__["body"] = body(request)
-    summary = options.QUESTIONS[request].about.partition(". ")[0].rstrip(".")
+    summary = description(request).partition(". ")[0].rstrip(".")
     app.post(f"/api{request}", name=request.strip("/").replace("/", "_"), summary=summary)(asked)
 
 

@@ -109,7 +109,16 @@ def body(request: str) -> type[BaseModel]:
             kind = kind | None
         fields[option.name] = kind, Field(default, description=option.help)
     name = "".join(part.capitalize() for part in request.split("/"))
-    return create_model(name, __base__=_Body, __doc__=question.about, **fields)
+    return create_model(name, __base__=_Body, __doc__=description(request), **fields)
+
+
+def description(request: str) -> str:
+    """Return the first paragraph of the docstring of a request's job, or of the public function that it calls."""
+    called = _function(request)
+    if request.startswith("/run/"):
+        return f"Run {called.__name__} once on a file, charged to the ledger. The same request again is free."
+    job = JOBS.get(request.removeprefix("/").replace("/", "_"))
+    return (inspect.getdoc(job) or inspect.getdoc(called) or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def arguments(request: str, asked: Json, *roles: str) -> Json:
