@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from privatest.engines import open_source, sql
+from privatest.engines import open_source, score_sql
 from privatest.engines.records import counting_score
 from privatest.engines.spark import SparkRecords
 from privatest.errors import InvalidData
@@ -45,7 +45,7 @@ def test_every_double_gets_the_score_it_has_in_memory(name: str, tmp_path: Path)
     records = open_source(frame({"x": numbers, "when": list(range(len(numbers)))}, tmp_path), column="x", order="when")
     assert isinstance(records, SparkRecords)
     wanted = {f"s{i}": score for i, score in enumerate(scores(cells))}
-    made = {name: sql.score_of_number(s, records.rows.r, records.language) for name, s in wanted.items()}
+    made = {name: score_sql.score_of_number(s, records.rows.r, records.language) for name, s in wanted.items()}
     by_expressions = records.runner.whole(records.rows.select("o", **made)).sort_by("o")
     for name_of_score, score in wanted.items():
         assert_same(numbers, by_expressions[name_of_score].to_pylist(), score)

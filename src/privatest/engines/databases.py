@@ -3,9 +3,6 @@
 Opening a table reads its structure only. A total, the totals of blocks and a histogram are one query each, which
 returns integers and never a record. Errors of a database may quote records, so their texts are not shown.
 
-:class:`IbisLanguage` implements the operations that :mod:`privatest.engines.sql` needs, with the differences
-between databases.
-
 :class:`PostgresColumns` reads columns of PostgreSQL so that no value of any record can raise an error. The server says
 what a column is: a domain is its base type, an enumeration is text. Text is read only in databases whose encoding is
 UTF-8: in others some bytes stand for no character (129 in WIN1252), and to convert a record with one would raise.
@@ -13,11 +10,9 @@ UTF-8: in others some bytes stand for no character (129 in WIN1252), and to conv
 
 from __future__ import annotations
 
-import math
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -26,10 +21,9 @@ from urllib.parse import unquote
 import numpy as np
 
 from privatest.data_addresses import format_of, has_ambiguous_login, without_secrets
-from privatest.engines import sql
 from privatest.engines.arrays import arrow_records
 from privatest.engines.key_columns import ColumnNames, Selection, group_name, plain_key, plain_time
-from privatest.engines.orders import ISO, ties_error
+from privatest.engines.orders import ties_error
 from privatest.engines.records import (
     MOST_GROUPS,
     NO_ENDS,
@@ -47,6 +41,7 @@ from privatest.engines.records import (
     no_order_error,
     unsupported_type,
 )
+from privatest.engines.score_sql import IbisLanguage, few_steps, score_of_number, score_of_text
 from privatest.engines.units import sum_of_persons
 from privatest.errors import InvalidData, MissingExtra
 from privatest.numbers import Integers, suggestion
@@ -57,167 +52,6 @@ SUMMABLE = 1 << 22
 there, and summed here as Python integers."""
 MOST_ROWS = 1 << 62
 """More rows than any table has."""
-ARRAYS = {"duckdb": "[{}]", "postgres": "{{{}}}"}
-"""How arrays are written in the databases that can index them in constant time."""
-WITH_NUL = ("duckdb", "pyspark")
-"""Dialects of databases whose texts may hold the character NUL, and in which texts are compared as bytes."""
-TEXT_END = {"pyspark": "(?!.)"}
-"""What matches the end of a text in databases where $ also matches before a newline at the end."""
-
-
-@dataclass(frozen=True)
-class IbisLanguage:
-    """Expressions of Ibis for one database; ``dialect`` is Ibis's name of the database."""
-
-    ibis: Any
-    dialect: str
-
-    def number(self, value: float) -> Any:
-        # Written as a text, because as a literal 0.1 is a decimal, whose cast some databases do not round to nearest.
-        return self.ibis.literal(repr(float(value))).cast("float64")
-
-    def whole(self, value: int) -> Any:
-        return self.ibis.literal(value)
-
-    def case(self, arms: Sequence[tuple[Any, Any]], otherwise: Any) -> Any:
-        return self.ibis.cases(*arms, else_=otherwise)
-
-    def floor(self, x: Any) -> Any:
-        return x.floor().cast("int64")
-
-    def absolute(self, x: Any) -> Any:
-        return x.abs()
-
-    def pick(self, table: Sequence[int], index: Any) -> Any:
-        if self.dialect in ARRAYS:
-            written = ARRAYS[self.dialect].format(",".join(map(str, table)))
-            return self.ibis.literal(written).cast("array<int64>")[index]
-        if self.dialect == "pyspark":
-
-            @self.ibis.udf.scalar.builtin(signature=(("array<int64>", "int64"), "int64"))
-            def get(array, index):  # type: ignore[no-untyped-def]
-                ...
-
-            return get(self.ibis.literal(",".join(map(str, table))).split(",").cast("array<int64>"), index)
-        # In other databases the table is one text, in which each entry has the same number of digits.
-        least = min(table)
-        width = len(str(max(table) - least))
-        written = "".join(f"{entry - least:0{width}d}" for entry in table)
-        return self.ibis.literal(written).substr(index * width, width).cast("int64") + least
-
-    def is_not_null(self, x: Any) -> Any:
-        return x.notnull()
-
-    def any_of(self, text: Any, labels: Sequence[str]) -> Any:
-        storable = [label for label in labels if self.dialect in WITH_NUL or "\0" not in label]
-        if self.dialect in (*WITH_NUL, "postgres"):
-            written = self._constants([label.encode() for label in storable])
-        else:
-            written = [self.ibis.literal(label) for label in storable]
-        return self.exact(text).isin(written) if written else self.ibis.literal(False)
-
-    def _constants(self, texts: Sequence[bytes]) -> list[Any]:
-        """Return what ``exact`` makes of texts with these bytes, in digits, so that no parser sees a character."""
-        builtin = self.ibis.udf.scalar.builtin
-        if self.dialect in WITH_NUL:
-
-            @builtin(signature=(("string",), "binary"))
-            def unhex(digits):  # type: ignore[no-untyped-def]
-                ...
-
-            return [unhex(data.hex()) for data in texts]
-
-        @builtin(signature=(("string", "string"), "binary"))
-        def decode(digits, form):  # type: ignore[no-untyped-def]
-            ...
-
-        @builtin(signature=(("binary", "string"), "string"))
-        def convert_from(data, encoding):  # type: ignore[no-untyped-def]
-            ...
-
-        return [convert_from(decode(data.hex(), "hex"), "UTF8") for data in texts]
-
-    def finite(self, x: Any) -> Any:
-        """Return whether a number in DuckDB is neither NaN nor infinite."""
-
-        @self.ibis.udf.scalar.builtin(signature=(("float64",), "boolean"))
-        def isfinite(x):  # type: ignore[no-untyped-def]
-            ...
-
-        return isfinite(x)
-
-    def unless_odd(self, x: Any, odd: int, value: Any) -> Any:
-        """Return ``value``, or ``odd`` where x is NaN or infinite, for a database that must test for that first."""
-        if self.dialect != "duckdb":
-            return value
-        # DuckDB drops comparisons that a Parquet file's minimum and maximum decide, but NaN is in neither of them.
-        return self.case([(~self.finite(x), self.whole(odd))], value)
-
-    def double(self, x: Any) -> Any:
-        """Return a column of numbers as doubles, by a cast that cannot fail for any record."""
-        kind = x.type()
-        if kind.is_boolean():
-            return x.cast("int32").cast("float64")
-        if self.dialect == "postgres" and kind.is_decimal() and not _short(kind):
-            return self._guarded(x)
-        if self.dialect == "duckdb" and kind.is_decimal() and not kind.scale:
-            # Ibis calls HUGEINT a decimal too. DuckDB does not round it to the nearest double, but it does its text.
-            near = x.cast("float64")
-            small = near.abs() <= self.number(2.0**53)
-            return self.case([(small, near)], x.cast("string").cast("float64"))
-        return x if kind.is_float64() else x.cast("float64")
-
-    def _guarded(self, x: Any) -> Any:
-        """Return a PostgreSQL numeric as a double; it is unbounded, and its cast raises beyond the range of doubles."""
-        # Numbers from half-way between the largest double and 2^1024 on are infinite, up to half the smallest are 0.
-        over, under = Decimal(2**1024 - 2**970), _written(Fraction(1, 2**1075))
-        far = self.ibis.literal(str(over)).cast("decimal")
-        tiny = self.ibis.literal(f"{under:f}").cast("decimal")
-        nothing = self.ibis.null().cast("float64")
-        arms = [(x >= far, nothing), (x <= -far, nothing), ((x <= tiny) & (x >= -tiny), self.number(0.0))]
-        return self.case(arms, x.cast("float64"))
-
-    def key(self, x: Any) -> Any:
-        """Return a unit in a form in which equal units are equal: 0.0 and -0.0 are one unit, NaN is none."""
-        kind = x.type()
-        if kind.is_floating():
-            x = x.cast("float64") + self.number(0.0)
-            return self.case([(x.isnan(), self.ibis.null().cast("float64"))], x)
-        if kind.is_nested() or kind.is_json() or kind.is_interval():
-            raise unsupported_type(f"units of type {kind}", "Units are numbers, texts or dates")
-        return self.exact(x) if kind.is_string() else x
-
-    def place(self, x: Any) -> Any:
-        """Return an order in a form that sorts alike in all databases: text by code points, NaN as NULL."""
-        kind = x.type()
-        if kind.is_string():
-            return self.exact(x)
-        if kind.is_boolean():
-            return x.cast("int32")
-        if not (kind.is_numeric() or kind.is_date() or kind.is_time() or kind.is_timestamp()):
-            raise unsupported_type(f"an order of type {kind}", "Order by numbers, dates, times or texts")
-        return self.key(x)
-
-    def form(self, text: Any) -> Any:
-        """Return the form of a text in ISO format, as ``orders.order_forms`` names it."""
-
-        end = TEXT_END.get(self.dialect, "$")
-        arms = [(text.re_search(f"^({pattern}){end}"), self.ibis.literal(name)) for name, pattern in ISO.items()]
-        return self.case(arms, "")
-
-    def exact(self, text: Any) -> Any:
-        """Return a text in a form that compares by code points, because a column's collation may ignore case.
-
-        :class:`PostgresColumns` has removed the collations of PostgreSQL already.
-        """
-        if self.dialect == "duckdb":
-
-            @self.ibis.udf.scalar.builtin(signature=(("string",), "binary"))
-            def encode(text):  # type: ignore[no-untyped-def]
-                ...
-
-            return encode(text)
-        return text.cast("binary") if self.dialect == "pyspark" else text
 
 
 def group_caller(kind: Any) -> Callable[[str], str | None]:
@@ -231,15 +65,6 @@ def group_caller(kind: Any) -> Callable[[str], str | None]:
     if not kind.is_numeric():
         raise unsupported_type(f"groups of type {kind}", "Groups are numbers, texts or dates")
     return lambda text: group_name(plain_key(text, untyped=True))
-
-
-def _short(kind: Any) -> bool:
-    """Return whether every number of a decimal type lies within the range of doubles."""
-    return kind.precision is not None and kind.precision <= 300 and (kind.scale or 0) <= 300
-
-
-def _written(number: Fraction) -> Decimal:
-    return Context(prec=math.ceil(number.denominator.bit_length()) + 10).divide(number.numerator, number.denominator)
 
 
 NUMBERS = {
@@ -520,7 +345,7 @@ class SqlRecords(SourceRecords):
         large = max(abs(score.low), abs(score.high)) >= SUMMABLE
         if self._joins:
             return sum_of_persons(self._by_size(score, counted=large), self.most or 1)
-        if large or not (self.most or sql.few_steps(score)):
+        if large or not (self.most or few_steps(score)):
             return self._counted_sum(score)
         rows = self._scored(score)
         found = self._run(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
@@ -671,9 +496,9 @@ class SqlRecords(SourceRecords):
             cell = self._score(index_score(score.cells.inner))
             return sql.grouped_score(score, cell, self.rows.g, self.group_texts, self.language)
         if self.rows.r.type().is_string():
-            return sql.score_of_text(score, self.rows.r, self.language)
+            return score_of_text(score, self.rows.r, self.language)
         x = self.language.double(self.rows.r)
-        return self.language.unless_odd(x, score.odd_score, sql.score_of_number(score, x, self.language))
+        return self.language.unless_odd(x, score.odd_score, score_of_number(score, x, self.language))
 
     @property
     def _joins(self) -> bool:

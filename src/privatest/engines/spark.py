@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from privatest.engines.arrays import import_arrow
-from privatest.engines.databases import IbisLanguage, QueryRunner, SqlRecords, import_ibis
+from privatest.engines.databases import QueryRunner, SqlRecords, import_ibis
 from privatest.engines.key_columns import Selection
 from privatest.engines.records import CHUNK, guarded, unsupported_type
+from privatest.engines.score_sql import IbisLanguage
 from privatest.errors import InvalidData, MissingExtra
 
 TEXTS = ("string", "varchar", "char")

@@ -1,6 +1,7 @@
 """The SQL of a score: an expression that a database evaluates, to the same integer as NumPy for every double.
 
-It is written once, for any language with comparisons, CASE, floor and arithmetic on doubles. No part of it can fail for
+It is an expression of Ibis, of comparisons, CASE, floor and arithmetic on doubles; :class:`IbisLanguage` has the
+operations that differ between databases. No part of it can fail for
 a record: comparisons come first, and the numbers that they let through neither overflow nor underflow (PostgreSQL
 raises an error for both), nor are they too large for a cast. NaN is above all numbers in some databases and
 incomparable in others, so comparisons with NaN are avoided: ``x <= largest double`` is false for it in all of them.
@@ -12,12 +13,16 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from privatest.engines.orders import ISO
+from privatest.engines.records import unsupported_type
 from privatest.errors import InvalidInput
 from privatest.numbers import Integers
 from privatest.scores import (
@@ -38,40 +43,175 @@ FEW = 12
 """Up to this many steps a list of comparisons is quicker than arithmetic and a lookup."""
 
 
-class Language(Protocol):
-    """The operations that differ between Ibis and Spark. Expressions of both understand Python's operators."""
+ARRAYS = {"duckdb": "[{}]", "postgres": "{{{}}}"}
+"""How arrays are written in the databases that can index them in constant time."""
+WITH_NUL = ("duckdb", "pyspark")
+"""Dialects of databases whose texts may hold the character NUL, and in which texts are compared as bytes."""
+TEXT_END = {"pyspark": "(?!.)"}
+"""What matches the end of a text in databases where $ also matches before a newline at the end."""
+
+
+@dataclass(frozen=True)
+class IbisLanguage:
+    """Expressions of Ibis for one database; ``dialect`` is Ibis's name of the database."""
+
+    ibis: Any
+    dialect: str
 
     def number(self, value: float) -> Any:
-        """Return a constant double, exactly."""
+        # Written as a text, because as a literal 0.1 is a decimal, whose cast some databases do not round to nearest.
+        return self.ibis.literal(repr(float(value))).cast("float64")
 
     def whole(self, value: int) -> Any:
-        """Return a constant integer."""
+        return self.ibis.literal(value)
 
     def case(self, arms: Sequence[tuple[Any, Any]], otherwise: Any) -> Any:
-        """Return the value of the first arm whose condition is true."""
-
-    def floor(self, x: Any) -> Any:
-        """Return the floor of a double of size at most 2^53, as an integer."""
-
-    def absolute(self, x: Any) -> Any:
-        """Return the absolute value of a double."""
+        return self.ibis.cases(*arms, else_=otherwise)
 
     def pick(self, table: Sequence[int], index: Any) -> Any:
-        """Return the entry of a constant table at an index, from 0 on."""
+        if self.dialect in ARRAYS:
+            written = ARRAYS[self.dialect].format(",".join(map(str, table)))
+            return self.ibis.literal(written).cast("array<int64>")[index]
+        if self.dialect == "pyspark":
+
+            @self.ibis.udf.scalar.builtin(signature=(("array<int64>", "int64"), "int64"))
+            def get(array, index):  # type: ignore[no-untyped-def]
+                ...
+
+            return get(self.ibis.literal(",".join(map(str, table))).split(",").cast("array<int64>"), index)
+        # In other databases the table is one text, in which each entry has the same number of digits.
+        least = min(table)
+        width = len(str(max(table) - least))
+        written = "".join(f"{entry - least:0{width}d}" for entry in table)
+        return self.ibis.literal(written).substr(index * width, width).cast("int64") + least
 
     def any_of(self, text: Any, labels: Sequence[str]) -> Any:
-        """Return whether a text equals one of these, compared by code points."""
+        storable = [label for label in labels if self.dialect in WITH_NUL or "\0" not in label]
+        if self.dialect in (*WITH_NUL, "postgres"):
+            written = self._constants([label.encode() for label in storable])
+        else:
+            written = [self.ibis.literal(label) for label in storable]
+        return self.exact(text).isin(written) if written else self.ibis.literal(False)
 
-    def is_not_null(self, x: Any) -> Any:
-        """Return whether x is not NULL."""
+    def _constants(self, texts: Sequence[bytes]) -> list[Any]:
+        """Return what ``exact`` makes of texts with these bytes, in digits, so that no parser sees a character."""
+        builtin = self.ibis.udf.scalar.builtin
+        if self.dialect in WITH_NUL:
+
+            @builtin(signature=(("string",), "binary"))
+            def unhex(digits):  # type: ignore[no-untyped-def]
+                ...
+
+            return [unhex(data.hex()) for data in texts]
+
+        @builtin(signature=(("string", "string"), "binary"))
+        def decode(digits, form):  # type: ignore[no-untyped-def]
+            ...
+
+        @builtin(signature=(("binary", "string"), "string"))
+        def convert_from(data, encoding):  # type: ignore[no-untyped-def]
+            ...
+
+        return [convert_from(decode(data.hex(), "hex"), "UTF8") for data in texts]
+
+    def finite(self, x: Any) -> Any:
+        """Return whether a number in DuckDB is neither NaN nor infinite."""
+
+        @self.ibis.udf.scalar.builtin(signature=(("float64",), "boolean"))
+        def isfinite(x):  # type: ignore[no-untyped-def]
+            ...
+
+        return isfinite(x)
+
+    def unless_odd(self, x: Any, odd: int, value: Any) -> Any:
+        """Return ``value``, or ``odd`` where x is NaN or infinite, for a database that must test for that first."""
+        if self.dialect != "duckdb":
+            return value
+        # DuckDB drops comparisons that a Parquet file's minimum and maximum decide, but NaN is in neither of them.
+        return self.case([(~self.finite(x), self.whole(odd))], value)
+
+    def double(self, x: Any) -> Any:
+        """Return a column of numbers as doubles, by a cast that cannot fail for any record."""
+        kind = x.type()
+        if kind.is_boolean():
+            return x.cast("int32").cast("float64")
+        if self.dialect == "postgres" and kind.is_decimal() and not _short(kind):
+            return self._guarded(x)
+        if self.dialect == "duckdb" and kind.is_decimal() and not kind.scale:
+            # Ibis calls HUGEINT a decimal too. DuckDB does not round it to the nearest double, but it does its text.
+            near = x.cast("float64")
+            small = near.abs() <= self.number(2.0**53)
+            return self.case([(small, near)], x.cast("string").cast("float64"))
+        return x if kind.is_float64() else x.cast("float64")
+
+    def _guarded(self, x: Any) -> Any:
+        """Return a PostgreSQL numeric as a double; it is unbounded, and its cast raises beyond the range of doubles."""
+        # Numbers from half-way between the largest double and 2^1024 on are infinite, up to half the smallest are 0.
+        over, under = Decimal(2**1024 - 2**970), _written(Fraction(1, 2**1075))
+        far = self.ibis.literal(str(over)).cast("decimal")
+        tiny = self.ibis.literal(f"{under:f}").cast("decimal")
+        nothing = self.ibis.null().cast("float64")
+        arms = [(x >= far, nothing), (x <= -far, nothing), ((x <= tiny) & (x >= -tiny), self.number(0.0))]
+        return self.case(arms, x.cast("float64"))
+
+    def key(self, x: Any) -> Any:
+        """Return a unit in a form in which equal units are equal: 0.0 and -0.0 are one unit, NaN is none."""
+        kind = x.type()
+        if kind.is_floating():
+            x = x.cast("float64") + self.number(0.0)
+            return self.case([(x.isnan(), self.ibis.null().cast("float64"))], x)
+        if kind.is_nested() or kind.is_json() or kind.is_interval():
+            raise unsupported_type(f"units of type {kind}", "Units are numbers, texts or dates")
+        return self.exact(x) if kind.is_string() else x
+
+    def place(self, x: Any) -> Any:
+        """Return an order in a form that sorts alike in all databases: text by code points, NaN as NULL."""
+        kind = x.type()
+        if kind.is_string():
+            return self.exact(x)
+        if kind.is_boolean():
+            return x.cast("int32")
+        if not (kind.is_numeric() or kind.is_date() or kind.is_time() or kind.is_timestamp()):
+            raise unsupported_type(f"an order of type {kind}", "Order by numbers, dates, times or texts")
+        return self.key(x)
+
+    def form(self, text: Any) -> Any:
+        """Return the form of a text in ISO format, as ``orders.order_forms`` names it."""
+
+        end = TEXT_END.get(self.dialect, "$")
+        arms = [(text.re_search(f"^({pattern}){end}"), self.ibis.literal(name)) for name, pattern in ISO.items()]
+        return self.case(arms, "")
+
+    def exact(self, text: Any) -> Any:
+        """Return a text in a form that compares by code points, because a column's collation may ignore case.
+
+        :class:`PostgresColumns` has removed the collations of PostgreSQL already.
+        """
+        if self.dialect == "duckdb":
+
+            @self.ibis.udf.scalar.builtin(signature=(("string",), "binary"))
+            def encode(text):  # type: ignore[no-untyped-def]
+                ...
+
+            return encode(text)
+        return text.cast("binary") if self.dialect == "pyspark" else text
 
 
-def score_of_number(score: Score, x: Any, language: Language) -> Any:
+def _short(kind: Any) -> bool:
+    """Return whether every number of a decimal type lies within the range of doubles."""
+    return kind.precision is not None and kind.precision <= 300 and (kind.scale or 0) <= 300
+
+
+def _written(number: Fraction) -> Decimal:
+    return Context(prec=math.ceil(number.denominator.bit_length()) + 10).divide(number.numerator, number.denominator)
+
+
+def score_of_number(score: Score, x: Any, language: IbisLanguage) -> Any:
     """Return the score of a double x."""
     return _of_number(score.cells, score.table, score.line, x, language)
 
 
-def score_of_text(score: Score, x: Any, language: Language) -> Any:
+def score_of_text(score: Score, x: Any, language: IbisLanguage) -> Any:
     """Return the score of a text x among labels."""
     assert isinstance(score.cells, LabelCells)
     return _of_text(score.cells, score.table, x, language)
@@ -132,15 +272,20 @@ def few_steps(score: Score) -> bool:
     return score.cells.count <= FEW
 
 
-def _of_text(cells: LabelCells, table: Integers, x: Any, language: Language) -> Any:
+def _of_text(cells: LabelCells, table: Integers, x: Any, language: IbisLanguage) -> Any:
     together: defaultdict[int, list[str]] = defaultdict(list)
     for label, value in zip(cells.labels, table.tolist(), strict=False):
         if isinstance(label, str) and _storable(label):
             together[value].append(label)
     arms = [(language.any_of(x, labels), language.whole(value)) for value, labels in together.items()]
     if cells.others:
-        arms.append((language.is_not_null(x) & ~language.any_of(x, [""]), language.whole(int(table[cells.rest]))))
+        arms.append((x.notnull() & ~language.any_of(x, [""]), language.whole(int(table[cells.rest]))))
     return language.case(arms, language.whole(int(table[-1])))
+
+
+def _floor(x: Any) -> Any:
+    """Return the floor of a double of size at most 2^53, as an integer."""
+    return x.floor().cast("int64")
 
 
 def _storable(label: str) -> bool:
@@ -148,7 +293,7 @@ def _storable(label: str) -> bool:
     return not any(0xD800 <= ord(letter) < 0xE000 for letter in label)
 
 
-def _of_number(cells: Cells, table: Integers, line: tuple[int, int] | None, x: Any, language: Language) -> Any:
+def _of_number(cells: Cells, table: Integers, line: tuple[int, int] | None, x: Any, language: IbisLanguage) -> Any:
     if isinstance(cells, DyadicCells):
         return _dyadic(cells, table, line, x, language)
     if isinstance(cells, BoundedCells):
@@ -165,7 +310,7 @@ def _of_number(cells: Cells, table: Integers, line: tuple[int, int] | None, x: A
 
 
 def _segments(
-    pieces: Sequence[tuple[float, Any]], top: float, odd: Any, x: Any, language: Language, *, before: Any = ()
+    pieces: Sequence[tuple[float, Any]], top: float, odd: Any, x: Any, language: IbisLanguage, *, before: Any = ()
 ) -> Any:
     """Return the value of the piece that x lies in.
 
@@ -194,7 +339,7 @@ def _segments(
     return language.case([*before, *arms], odd) if before or arms else odd
 
 
-def _steps(starts: Sequence[float], top: float, table: Integers, x: Any, language: Language) -> Any:
+def _steps(starts: Sequence[float], top: float, table: Integers, x: Any, language: IbisLanguage) -> Any:
     """Return the entry of the cell of x, by a search tree; cell i reaches from starts[i] to the next start."""
     values = table[:-1]
     odd = language.whole(int(table[-1]))
@@ -206,7 +351,7 @@ def _steps(starts: Sequence[float], top: float, table: Integers, x: Any, languag
     return language.case([(inside, _tree(pieces, x, language))], odd)
 
 
-def _tree(pieces: Sequence[tuple[float, Any]], x: Any, language: Language) -> Any:
+def _tree(pieces: Sequence[tuple[float, Any]], x: Any, language: IbisLanguage) -> Any:
     if len(pieces) == 1:
         return pieces[0][1]
     if len(pieces) <= 3:
@@ -217,7 +362,7 @@ def _tree(pieces: Sequence[tuple[float, Any]], x: Any, language: Language) -> An
     return language.case([(x < language.number(pieces[half][0]), left)], right)
 
 
-def _dyadic(cells: DyadicCells, table: Integers, line: tuple[int, int] | None, x: Any, language: Language) -> Any:
+def _dyadic(cells: DyadicCells, table: Integers, line: tuple[int, int] | None, x: Any, language: IbisLanguage) -> Any:
     values, odd = table[:-1], language.whole(int(table[-1]))
     last = cells.size - 1
 
@@ -232,7 +377,7 @@ def _dyadic(cells: DyadicCells, table: Integers, line: tuple[int, int] | None, x
         before = [(near, value(min(max(-cells.first, 0), last)))]
     if line is not None:
         sign, offset, left, right = clipped_line(cells, table, line)
-        middle = language.floor(x * language.number(cells.factor))
+        middle = _floor(x * language.number(cells.factor))
         middle = middle - language.whole(cells.first) if sign == 1 else language.whole(cells.first) - middle
         middle = middle + language.whole(offset)
         pieces = [(cells.low, value(left))]
@@ -255,7 +400,7 @@ def _edge(cells: DyadicCells, cell: int) -> float:
         return math.copysign(math.inf, cells.first + cell)
 
 
-def _bounded(cells: BoundedCells, table: Integers, x: Any, language: Language) -> Any:
+def _bounded(cells: BoundedCells, table: Integers, x: Any, language: IbisLanguage) -> Any:
     """Return the entry of a bounded cell: ``BoundedCells.index`` where that cannot overflow, else an outermost cell."""
     half = 1 << cells.exponent
     # Beyond ``reach`` t differs from 1 by less than 2^-40, less than a cell; within it the double t is below 1.
@@ -266,8 +411,8 @@ def _bounded(cells: BoundedCells, table: Integers, x: Any, language: Language) -
             "overflow. Read the records into memory."
         )
     away = x - language.number(cells.centre) if cells.centre else x
-    size = language.number(cells.scale) + language.absolute(away)
-    middle = language.floor(away / size * language.number(cells.factor)) + language.whole(half)
+    size = language.number(cells.scale) + away.abs()
+    middle = _floor(away / size * language.number(cells.factor)) + language.whole(half)
     before = []
     if tiny := _underflow(cells.scale):
         near = (away >= language.number(-tiny)) & (away <= language.number(tiny))
@@ -292,12 +437,12 @@ def _underflow(scale: float) -> float:
     return near if near <= exact else math.nextafter(near, 0.0)
 
 
-def _integers(first: Integers, last: int, table: Integers, x: Any, language: Language) -> Any:
+def _integers(first: Integers, last: int, table: Integers, x: Any, language: IbisLanguage) -> Any:
     """Return the entry of a cell of integers. Doubles from 2^53 on are integers, and too large for a cast."""
     starts = [float(k) for k in first]
     top, odd = float(last), language.whole(int(table[-1]))
     if len(starts) > FEW and np.all(np.diff(first[1:]) == 1) and abs(starts[1]) < 2**52 and abs(starts[-1]) < 2**52:
-        index = language.floor(x) - language.whole(int(first[1]) - 1)
+        index = _floor(x) - language.whole(int(first[1]) - 1)
         pieces = [
             (starts[0], language.whole(int(table[0]))),
             (starts[1], _lookup(table, index, language)),
@@ -307,18 +452,18 @@ def _integers(first: Integers, last: int, table: Integers, x: Any, language: Lan
     else:
         found = _steps(starts, top, table, x, language)
     small = (x > language.number(-ALL_WHOLE)) & (x < language.number(ALL_WHOLE))
-    whole = language.case([(language.floor(x) == x, found)], odd)
+    whole = language.case([(_floor(x) == x, found)], odd)
     return language.case([(small, whole)], found)
 
 
-def _lookup(table: Integers, index: Any, language: Language) -> Any:
+def _lookup(table: Integers, index: Any, language: IbisLanguage) -> Any:
     """Return the table's entry; the index itself if each entry is its index."""
     if np.array_equal(table, np.arange(len(table))):
         return index
     return language.pick(table.tolist(), index)
 
 
-def _labels(cells: LabelCells, table: Integers, x: Any, language: Language) -> Any:
+def _labels(cells: LabelCells, table: Integers, x: Any, language: IbisLanguage) -> Any:
     keys, places = cells._numeric
     odd = language.whole(int(table[-1]))
     if cells.others:
@@ -333,7 +478,7 @@ def _labels(cells: LabelCells, table: Integers, x: Any, language: Language) -> A
     return _equal(found, odd, x, language)
 
 
-def _equal(found: Sequence[tuple[float, int]], odd: Any, x: Any, language: Language) -> Any:
+def _equal(found: Sequence[tuple[float, int]], odd: Any, x: Any, language: IbisLanguage) -> Any:
     if len(found) <= FEW:
         return language.case([(x == language.number(key), language.whole(value)) for key, value in found], odd)
     half = len(found) // 2
