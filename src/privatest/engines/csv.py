@@ -1,13 +1,13 @@
 """CSV: what one field is read as, and the rows of a text of fields, of a file or of standard input.
 
 Fields are bytes without a type. The score says whether they are numbers or texts, so that no record decides how another
-one is read. One rule reads numbers (:func:`field_number`). An empty field is a missing
-record; in quotes it is an empty text, except in a table on standard input.
+one is read. One rule reads numbers (:func:`field_number`). An empty field is a missing record; in quotes it is an empty
+text.
 
 After the first line, which names the columns, any bytes are rows. They never make the reading fail, because a failure
 would tell of a record. A row with too few or too many fields is one missing record in its place. A row that is longer
 than ``BLOCK``, such as an unclosed quote makes of all rows that follow, ends the reading: it and all that follows are
-one missing record. Arrow parses the rows of files; Python's own parser reads first lines and standard input.
+one missing record. Arrow parses the rows; Python's own parser reads the first lines alone, which give the names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from privatest.engines.key_columns import DECIMAL, Keys
+from privatest.engines.key_columns import DECIMAL
 from privatest.errors import InvalidData, shown
 from privatest.numbers import Integers
 
@@ -196,11 +196,6 @@ class LineFields:
     def __repr__(self) -> str:
         return f"<{len(self.fields)} lines>"  # logs and debuggers must not show records
 
-    def keys(self) -> Keys:
-        """Return the fields as keys, byte by byte."""
-        codes, distinct = self.coded()
-        return Keys(np.maximum(codes, 0), codes >= 0, distinct, untyped=True)
-
     def coded(self) -> tuple[Integers, list[bytes]]:
         """Return each field's position among the distinct fields, -1 for a missing one; and the distinct fields."""
         known: dict[bytes, int] = {}
@@ -209,40 +204,16 @@ class LineFields:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CsvLines:
-    """A table of comma-separated fields that is not a file, such as standard input.
+class CsvText:
+    """The text of a CSV file that lies in no file, such as standard input."""
 
-    Attributes:
-        names: names of the columns, which the first line gives.
-        rows: the other rows, each with as many fields as there are columns.
-    """
-
-    names: tuple[str, ...]
-    rows: Sequence[Row]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns. Tables are recognised by this attribute of their class."""
-        return self.names
-
-    @classmethod
-    def of(cls, lines: Iterable[bytes]) -> CsvLines:
-        """Read a table from its lines."""
-        rows = csv_rows(lines, ",")
-        names = tuple(field_text(name or b"") for name in next(rows, []))
-        odd: Row = [None] * len(names)
-        return cls(names, [row if len(row) == len(names) else odd for row in rows if row or len(names) == 1])
-
-    def __getitem__(self, name: str) -> LineFields:
-        """Return the fields of one column."""
-        place = self.names.index(name)
-        return LineFields([row[place] for row in self.rows])
+    content: bytes
 
     def __repr__(self) -> str:
-        return f"<{len(self.rows)} rows of {len(self.names)} columns>"
+        return f"<{len(self.content)} bytes of CSV>"  # logs and debuggers must not show records
 
 
-def read_lines(lines: Iterable[bytes | str], *, table: bool = False) -> LineFields | CsvLines:
+def read_lines(lines: Iterable[bytes | str], *, table: bool = False) -> LineFields | CsvText:
     """Return lines as a source of records: each line is one record, read like a field of a CSV file.
 
     Ends of lines, and quotes around a field, are removed. A line that makes no sense is an odd record, not an error.
@@ -261,7 +232,7 @@ def read_lines(lines: Iterable[bytes | str], *, table: bool = False) -> LineFiel
     except TypeError:
         raise InvalidData(f"lines={shown(lines)} must be lines of text, such as a list or an open file.") from None
     if table:
-        return CsvLines.of(_line_bytes(line).removesuffix(b"\n") + b"\n" for line in found)
+        return CsvText(b"".join(_line_bytes(line).removesuffix(b"\n") + b"\n" for line in found))
     return LineFields([_line_field(line) for line in found])
 
 

@@ -8,6 +8,7 @@ quotes anything in it.
 from __future__ import annotations
 
 import glob
+import io
 import math
 import os
 import sys
@@ -34,7 +35,7 @@ from privatest.engines.arrays import (
     import_arrow,
     key_kind,
 )
-from privatest.engines.csv import Row, Utf8, csv_columns, csv_rows, field_number, field_text
+from privatest.engines.csv import CsvText, Row, Utf8, csv_columns, csv_rows, field_number, field_text
 from privatest.engines.key_columns import ColumnNames, Selection
 from privatest.engines.records import Records, changed_data_error, each_guarded, guarded
 from privatest.engines.units import records_of_rows
@@ -250,32 +251,32 @@ LOOKED_AT = 100
 """Number of rows that are compared with the first line, to see whether it is one of them."""
 
 
-def csv_stream(files: Sequence[str], selection: Selection, delimiter: str | None = None) -> RowStream:
-    """Return the rows of CSV files. Only their first lines are read now."""
+def csv_stream(files: Sequence[CsvFile], selection: Selection) -> RowStream:
+    """Return the rows of CSV files. Only their first lines have been read."""
     pa = import_arrow("A CSV file")
-    opened = [CsvFile(path, delimiter) for path in files]
-    wanted = selection.of(opened[0].names, repr(files[0]), apart=False)
-    for file in opened[1:]:
+    wanted = selection.of(files[0].names, repr(files[0].path), apart=False)
+    for file in files[1:]:
         # The names are not quoted: in a file that lacks them they are a record.
         if any(file.names.count(name) != 1 for name in wanted.distinct()):
             raise InvalidData(
-                f"The first line of {file.path!r} does not name the columns that are read of {files[0]!r}, each once. "
-                "Pass files whose first lines name the same columns."
+                f"The first line of {file.path!r} does not name the columns that are read of {files[0].path!r}, each "
+                "once. Pass files whose first lines name the same columns."
             )
-    runs = [partial(file.parts, wanted) for file in opened]
-    return RowStream(runs, FieldRecords(pa.nulls(0, pa.binary())), bar=progress_bar(files))
+    runs = [partial(file.parts, wanted) for file in files]
+    bar = progress_bar([file.path for file in files])
+    return RowStream(runs, FieldRecords(pa.nulls(0, pa.binary())), bar=bar)
 
 
 class CsvFile:
     """A CSV file. Its first line is read now; its rows are read later, if the first line is still the same.
 
     Attributes:
-        path: path of the file.
+        path: path of the file; what messages call a text that lies in no file.
         names: names of its columns.
     """
 
-    def __init__(self, path: str, delimiter: str | None = None) -> None:
-        self.path = path
+    def __init__(self, path: str, delimiter: str | None = None, content: bytes | None = None) -> None:
+        self.path, self._content = path, content
         self._delimiter = delimiter or ("\t" if ".tsv" in os.path.basename(path).lower() else ",")
         self.names = [field_text(name or b"") for name in structure(path, "CSV", self._first_rows)[0]]
 
@@ -308,8 +309,8 @@ class CsvFile:
         """Yield the open file and its text, decompressed if its name says that it is compressed."""
         import pyarrow as pa  # an extra
 
-        plain = self.path.lower().endswith((".csv", ".tsv"))
-        with open(self.path, "rb") as raw:
+        plain = self._content is not None or self.path.lower().endswith((".csv", ".tsv"))
+        with open(self.path, "rb") if self._content is None else io.BytesIO(self._content) as raw:
             yield raw, Utf8(raw if plain else pa.input_stream(raw, compression=pa.Codec.detect(self.path).name))
 
     def _first_rows(self) -> list[Row]:
@@ -485,7 +486,14 @@ def open_files(paths: Sequence[str], selection: Selection, delimiter: str | None
         raise InvalidInput(f"delimiter={delimiter!r} is about CSV files, and these are {form} files. Leave it out.")
     import_arrow(f"A file of the format {form}")
     if form == "CSV":
-        stream = csv_stream(files, selection, delimiter)
+        stream = csv_stream([CsvFile(path, delimiter) for path in files], selection)
     else:
         stream = (parquet_stream if form == "Parquet" else feather_stream)(files, selection)
     return records_of_rows(stream, selection.most, selection.order)
+
+
+def open_text(text: CsvText, selection: Selection) -> Records:
+    """Return the records of a CSV text that lies in no file."""
+    import_arrow("A table of lines")
+    file = CsvFile("the lines", content=text.content)
+    return records_of_rows(csv_stream([file], selection), selection.most, selection.order)

@@ -46,7 +46,7 @@ from privatest.engines.arrays import (
     stream_of_arrow,
     with_reading,
 )
-from privatest.engines.csv import LineFields
+from privatest.engines.csv import CsvText, LineFields
 from privatest.engines.files import as_paths, check_no_paths, file_identity, files_of
 from privatest.engines.key_columns import Keys, Selection, group_name, keys_of_array, keys_of_objects
 from privatest.engines.orders import OrderedRecords, check_order
@@ -257,10 +257,10 @@ def _open_elsewhere(source: Any, selection: Selection) -> Records | None:
 
         return open_address(source, selection)
     paths = as_paths(source)
-    if paths is not None:
-        from privatest.engines.files import open_files  # an extra
+    if paths is not None or isinstance(source, CsvText):
+        from privatest.engines.files import open_files, open_text  # an extra
 
-        return open_files(paths, selection)
+        return open_text(source, selection) if paths is None else open_files(paths, selection)
     return None
 
 
@@ -291,9 +291,7 @@ def _in_memory(source: Any, selection: Selection) -> Records:
         if all(name is None for name in wanted[1:]):
             return found
         columns = [None if name is None else _pick(source, names, name) for name in wanted[1:]]
-        keys = [
-            None if one is None else one.keys() if isinstance(one, LineFields) else pandas_keys(one) for one in columns
-        ]
+        keys = [None if one is None else pandas_keys(one) for one in columns]
         stream = _with_keys(found, *keys)
     return records_of_rows(stream, selection.most, selection.order)
 
