@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import io
 import shutil
-import sys
 import traceback
 from pathlib import Path
 from typing import Any
@@ -180,22 +178,13 @@ def test_a_file_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPat
     assert caught.value.__context__ is None
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.mark.parametrize("form", ["parquet", "feather", "csv"])
-def test_a_progress_bar_on_a_terminal_and_nothing_elsewhere(
-    folder: Path, form: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = folder / form / f"data.{form}"
-    monkeypatch.setenv("TERM", "xterm")
-    for stderr, shown in ((Terminal(), True), (io.StringIO(), False)):
-        monkeypatch.setattr(sys, "stderr", stderr)
+def test_a_listener_hears_of_the_bytes_that_were_read(folder: Path, form: str) -> None:
+    path, heard = folder / form / f"data.{form}", []
+    with pt.progress(heard.append):
         assert engines.total(SCORE, path, column="x") == EXPECTED
-        assert ("reading" in stderr.getvalue()) is shown
-        assert shown or stderr.getvalue() == ""
+    assert {(each.what, each.total) for each in heard} == {("reading bytes", path.stat().st_size)}
+    assert heard[-1].done > 0
 
 
 def test_words_that_contradict_each_other(folder: Path) -> None:

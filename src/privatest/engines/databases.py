@@ -145,7 +145,7 @@ class PostgresColumns:
         return cls(backend, ibis, source, kinds)
 
     def rows(self, wanted: ColumnNames) -> Any:
-        """Return an Ibis table of the columns r, u, o, t and g (see ``SqlRecords.rows``) that cannot raise an error."""
+        """Return an Ibis table of the columns r, u, o and g (see ``SqlRecords.rows``) that cannot raise an error."""
         record, unit, order, group = wanted
         parts = {"r": self._record(record)}
         if unit is not None:
@@ -153,8 +153,6 @@ class PostgresColumns:
         if order is not None:
             what = f"an order of type {self.kinds[order][0]}"
             parts["o"] = self._key(order, what, "Order by numbers, dates, times or texts")
-            if self.kinds[order][0] in TEXTS:
-                parts["t"] = self._text(order), "string"
         if group is not None:
             what = f"groups of type {self.kinds[group][0]}"
             parts["g"] = self._key(group, what, "Groups are numbers, texts or dates")
@@ -226,7 +224,7 @@ class SqlRecords(SourceRecords):
     """A column of a database's table, with the columns of its unit, order and group."""
 
     complaint = "The database could not answer the query. Ask it about the table itself to learn why."
-    rows: Any  # a table of the columns r (record), u (unit), o (order), t (the order's text), g (group), if named
+    rows: Any  # a table of the columns r (record), u (unit), o (order), g (group), if named
     runner: QueryRunner
     language: IbisLanguage
     most: int | None
@@ -252,8 +250,6 @@ class SqlRecords(SourceRecords):
             chosen["u"] = language.key(unit)
         if order is not None:
             chosen["o"] = language.place(order)
-            if order.type().is_string():
-                chosen["t"] = order
         if group is not None:
             chosen["g"] = group if group.type().is_string() else language.key(group)
         return cls.over(table.select(**chosen), runner, language, wanted, selection.most)
@@ -262,7 +258,7 @@ class SqlRecords(SourceRecords):
     def over(
         cls, rows: Any, runner: QueryRunner, language: IbisLanguage, wanted: ColumnNames, most: int | None
     ) -> Self:
-        """Return the records of a table of the columns r, u, o, t and g, made from the wanted columns."""
+        """Return the records of a table of the columns r, u, o and g, made from the wanted columns."""
         called: Callable[[str], str | None] = str
         if "g" in rows.columns:
             called = group_caller(rows.g.type())
@@ -434,11 +430,8 @@ class SqlRecords(SourceRecords):
         return self.order is not None
 
     def order_forms(self) -> set[str]:
-        if "t" not in self.rows.columns:
-            return set()
-        texts = self.rows.filter(self.rows.t.notnull())
-        found = self._run(texts.select(form=self.language.form(texts.t)).distinct().limit(2))
-        return set(found["form"].to_pylist())
+        kind = self.rows.o.type()  # a database has types for dates and times, so a text is no order unless it is meant
+        return {""} if kind.is_string() or kind.is_binary() else set()
 
     def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
         order, kind = self.rows.o, self.rows.o.type()

@@ -11,7 +11,6 @@ import glob
 import io
 import math
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -41,6 +40,7 @@ from privatest.engines.records import Records, changed_data_error, each_guarded,
 from privatest.engines.units import records_of_rows
 from privatest.errors import InvalidData, InvalidInput
 from privatest.numbers import suggestion
+from privatest.progress_events import part
 
 ENDINGS = ", ".join(ending for endings in FORMATS.values() for ending in endings)
 
@@ -214,23 +214,21 @@ def same_columns(selection: Selection, schemas: Sequence[tuple[str, Any]]) -> Co
 
 
 def progress_bar(files: Sequence[str]) -> Callable[[], AbstractContextManager[Progress]]:
-    """Return a progress bar of the bytes read, on standard error; one that shows nothing if that is not a terminal.
+    """Return what reports the progress of a reading to the listener of ``pt.progress``, if there is one.
 
     It counts bytes and never rows: the number of people in the data may be secret, the size of the files is not.
     """
 
     @contextmanager
     def bar() -> Iterator[Progress]:
-        if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-            yield lambda _amount: None
-            return
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+        with part("reading bytes", sum(map(file_size, files))) as report:
+            done = [0]
 
-        columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            task = progress.add_task("reading", total=sum(map(file_size, files)))
-            yield lambda amount: progress.advance(task, amount)
+            def advance(amount: int) -> None:
+                done[0] += amount
+                report(done[0])
+
+            yield advance
 
     return bar
 

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from privatest.engines.orders import ISO
 from privatest.engines.records import unsupported_type
 from privatest.errors import InvalidInput
 from privatest.numbers import Integers
@@ -47,8 +46,6 @@ ARRAYS = {"duckdb": "[{}]", "postgres": "{{{}}}"}
 """How arrays are written in the databases that can index them in constant time."""
 WITH_NUL = ("duckdb", "pyspark")
 """Dialects of databases whose texts may hold the character NUL, and in which texts are compared as bytes."""
-TEXT_END = {"pyspark": "(?!.)"}
-"""What matches the end of a text in databases where $ also matches before a newline at the end."""
 
 
 @dataclass(frozen=True)
@@ -174,13 +171,6 @@ class IbisLanguage:
         if not (kind.is_numeric() or kind.is_date() or kind.is_time() or kind.is_timestamp()):
             raise unsupported_type(f"an order of type {kind}", "Order by numbers, dates, times or texts")
         return self.key(x)
-
-    def form(self, text: Any) -> Any:
-        """Return the form of a text in ISO format, as ``orders.order_forms`` names it."""
-
-        end = TEXT_END.get(self.dialect, "$")
-        arms = [(text.re_search(f"^({pattern}){end}"), self.ibis.literal(name)) for name, pattern in ISO.items()]
-        return self.case(arms, "")
 
     def exact(self, text: Any) -> Any:
         """Return a text in a form that compares by code points, because a column's collation may ignore case.
