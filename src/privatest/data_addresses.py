@@ -67,15 +67,15 @@ def without_secrets(text: str, *, user: bool = False) -> str:
     >>> without_secrets("postgresql://ann:s/e?c#r@t@host/claims?sslmode=require::payments")
     'postgresql://...@host/claims?...::payments'
     """
-    found = _ADDRESS.search(text)
-    if found is None:
+    result = _ADDRESS.search(text)
+    if result is None:
         return text
-    scheme, login, rest, options = _parsed(found[0])
+    scheme, login, rest, options = _parsed(result[0])
     name = (login or "").partition(":")[0]
     who = "" if login is None else f"{name}@" if user and name and re.fullmatch(r"[\w.\-]+", name) else "...@"
     table = (options or "").rpartition("::")[2] if "::" in (options or "") else None
     hidden = "" if options is None else "?..." if table is None else f"?...::{table}"
-    return f"{text[: found.start()]}{scheme}{who}{rest}{hidden}"
+    return f"{text[: result.start()]}{scheme}{who}{rest}{hidden}"
 
 
 def without_password(address: str) -> str:
@@ -84,13 +84,13 @@ def without_password(address: str) -> str:
     >>> without_password("postgresql://ann:s/e@t@host/claims?sslmode=require&password=x::payments")
     'postgresql://ann@host/claims?sslmode=require::payments'
     """
-    found = _ADDRESS.search(address)  # it may be preceded by blanks or jdbc:
-    if found is None:
+    result = _ADDRESS.search(address)  # it may be preceded by blanks or jdbc:
+    if result is None:
         return address
-    scheme, login, rest, options = _parsed(found[0])
+    scheme, login, rest, options = _parsed(result[0])
     user = (login or "").partition(":")[0]
     kept = f"{scheme}{user}{'@' if user else ''}{rest}{(options or '').replace('&...', '').removesuffix('?')}"
-    return address[: found.start()] + kept.replace("?::", "::")
+    return address[: result.start()] + kept.replace("?::", "::")
 
 
 def has_ambiguous_login(address: str) -> bool:
@@ -187,10 +187,10 @@ def reading_facts(data: Any) -> dict[str, Any]:
     if _is_several(data):
         each = [reading_facts(one) for one in data]
         return {"readings": each} if any(each) else {}
-    found = reading_options(data)
-    if found == AS_WRITTEN:
+    result = reading_options(data)
+    if result == AS_WRITTEN:
         return {}
-    return {"reading": {**asdict(found), "missing": json.dumps(found.missing)}}
+    return {"reading": {**asdict(result), "missing": json.dumps(result.missing)}}
 
 
 def _is_several(data: Any) -> bool:
@@ -222,11 +222,11 @@ def address_of(data: Any) -> DataAddress:
 
 def normalized_covers(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return the files, globs, folders and tables that a grant names, or IN_MEMORY, each in its one spelling."""
-    found = [given] if isinstance(given, str | os.PathLike) else list(given)
-    for one in found:
+    result = [given] if isinstance(given, str | os.PathLike) else list(given)
+    for one in result:
         if not isinstance(one, str | os.PathLike) or not os.fsdecode(os.fspath(one)).strip():
             raise InvalidInput(f"covers holds {one!r}; name files, folders, tables (address::table) or {IN_MEMORY!r}.")
-    texts = [os.fsdecode(os.fspath(one)) for one in found]
+    texts = [os.fsdecode(os.fspath(one)) for one in result]
     return sorted({text if text == IN_MEMORY else _table(text) if "://" in text else _real(text) for text in texts})
 
 
@@ -290,13 +290,13 @@ def _parsed(address: str) -> tuple[str, str | None, str, str | None]:
     """Return scheme, login, host with path, and options. Whatever may be secret is in the login or the options."""
     said = _SECRET_OPTION.search(address)
     table = "" if said is None or "::" not in said[0] else "::" + said[0].rpartition("::")[2]
-    found = _ADDRESS.fullmatch(address if said is None else address[: said.start()])
-    if found is None:  # an option in a wrong place
+    result = _ADDRESS.fullmatch(address if said is None else address[: said.start()])
+    if result is None:  # an option in a wrong place
         return address.partition("://")[0] + "://", "", "", None
-    options = found[4] if said is None else f"{found[4] or '?'}&...{table}"
-    if found[1] in _FILES and found[2] is not None:  # there is no login, the @ is part of a file's name
-        return found[1], None, f"{found[2]}@{found[3]}", options
-    return found[1], found[2], found[3], options
+    options = result[4] if said is None else f"{result[4] or '?'}&...{table}"
+    if result[1] in _FILES and result[2] is not None:  # there is no login, the @ is part of a file's name
+        return result[1], None, f"{result[2]}@{result[3]}", options
+    return result[1], result[2], result[3], options
 
 
 def _is_part(part: str, one: str) -> bool:
@@ -312,14 +312,14 @@ def _is_part(part: str, one: str) -> bool:
 
 def _files(paths: Sequence[str]) -> tuple[str, ...]:
     """Return the files that paths and globs name now; a name without a file is returned itself."""
-    found: list[str] = []
+    result: list[str] = []
     for path in paths:
         text = os.path.expanduser(path)
         matched = (
             [] if "\0" in text or os.path.lexists(text) or not glob.has_magic(text) else glob.glob(text, recursive=True)
         )
-        found += [_real(one) for one in matched or [text]]
-    return tuple(sorted(set(found)))
+        result += [_real(one) for one in matched or [text]]
+    return tuple(sorted(set(result)))
 
 
 def _real(path: str) -> str:
@@ -339,10 +339,10 @@ def _table(address: str) -> str:
     database, colons, table = address.rpartition("::")
     if not colons or "://" not in database or "@" in table:
         database, table = address, ""
-    found = _ADDRESS.search(database)
-    if found is None:
+    result = _ADDRESS.search(database)
+    if result is None:
         return address
-    scheme, _, rest, options = _parsed(found[0])
+    scheme, _, rest, options = _parsed(result[0])
     kind = scheme.lower().removesuffix("://").partition("+")[0]
     kind = "postgresql" if kind == "postgres" else kind
     if kind in ("duckdb", "sqlite"):

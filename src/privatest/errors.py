@@ -10,7 +10,7 @@
     |   +-- InvalidDocument              a serialised object is cut short, edited or of another version
     |   +-- Infeasible                   the target cannot be met by any setting; the message says why
     +-- MissingExtra (ImportError)       an optional dependency is not installed; the message names the extra
-    +-- BudgetExceeded                   .asked is more than is .left of the budget; nothing was charged
+    +-- BudgetExceeded                   the price, .requested, is more than is .left of the budget; nothing was charged
     +-- LedgerError                      the ledger cannot do it; the message says why
         +-- LedgerUnavailable            missing, read-only, full or unreachable
         |   +-- LedgerLocked             another process held it for longer than the timeout; try again
@@ -130,12 +130,12 @@ class MissingExtra(PrivatestError, ImportError):
 class BudgetExceeded(PrivatestError):
     """The request costs more than is left; nothing was charged.
 
-    ``asked``, ``spent`` and ``left`` are exact epsilons, or notions if the price or the budget is one.
+    ``requested``, ``spent`` and ``left`` are exact epsilons, or notions if the price or the budget is one.
     """
 
-    def __init__(self, message: str, dataset: str, asked: Any, spent: Any, left: Any) -> None:
-        super().__init__(message, dataset, asked, spent, left)  # all of them, so that it can be pickled
-        self.dataset, self.asked, self.spent, self.left = dataset, asked, spent, left
+    def __init__(self, message: str, dataset: str, requested: Any, spent: Any, left: Any) -> None:
+        super().__init__(message, dataset, requested, spent, left)  # all of them, so that it can be pickled
+        self.dataset, self.requested, self.spent, self.left = dataset, requested, spent, left
 
     def __str__(self) -> str:
         return str(self.args[0])

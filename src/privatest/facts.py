@@ -26,9 +26,9 @@ class Probability(float):
     least: float
 
     def __new__(cls, value: float, least: float = 1e-300) -> Probability:
-        made = super().__new__(cls, value)
-        made.least = least
-        return made
+        probability = super().__new__(cls, value)
+        probability.least = least
+        return probability
 
 
 class Fact(NamedTuple):
@@ -145,18 +145,18 @@ def text(title: str, lines: Sequence[tuple[str, str, str]]) -> str:
     """Return a title, and below it one line for each fact."""
     names = max((len(name) for name, _, _ in lines), default=0)
     values = max((len(value) for _, value, _ in lines if len(value) <= WIDEST), default=0)
-    told = [f"  {name:<{names}}  {value:<{values}}  {meaning}".rstrip() for name, value, meaning in lines]
-    return "\n".join([title, *told])
+    below = [f"  {name:<{names}}  {value:<{values}}  {meaning}".rstrip() for name, value, meaning in lines]
+    return "\n".join([title, *below])
 
 
 def fact_table(title: str, lines: Iterable[tuple[str, object, str]]) -> str:
     """Return an HTML table of names, values and meanings; without the last column if there are no meanings."""
-    told = list(lines)
-    third = any(meaning for _, _, meaning in told)
+    entries = list(lines)
+    third = any(meaning for _, _, meaning in entries)
     rows = "".join(
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(short(value))}</td>'
         + (f"<td>{escape(meaning)}</td></tr>" if third else "</tr>")
-        for name, value, meaning in told
+        for name, value, meaning in entries
     )
     return f'<table class="privatest"><caption>{escape(title)}</caption><tbody>{rows}</tbody></table>'
 

@@ -106,10 +106,10 @@ class LineFile:
         self._file = -1
 
     def _place(self, first: int) -> dict[str, Any] | None:
-        found = os.fstat(self._file)
-        if not stat.S_ISREG(found.st_mode):
+        result = os.fstat(self._file)
+        if not stat.S_ISREG(result.st_mode):
             return None
-        return {"file": [found.st_ino, found.st_dev], "first": first, "size": self._size}
+        return {"file": [result.st_ino, result.st_dev], "first": first, "size": self._size}
 
     def _continues(self, place: Any) -> bool:
         """Whether a place is in this file, which still has all that was read of it."""

@@ -145,12 +145,12 @@ def check_format(document: Any, expected: str, kind: str) -> None:
     """Raise InvalidDocument for a document of another kind or version; the message names both formats."""
     if isinstance(document, dict) and document.get("format") == expected:
         return
-    found = document.get("format") if isinstance(document, dict) else type(document).__name__
-    family, _, version = str(found).rpartition("/")
+    result = document.get("format") if isinstance(document, dict) else type(document).__name__
+    family, _, version = str(result).rpartition("/")
     remedy = ""
     if family and version.isdecimal() and family == expected.rpartition("/")[0]:
         remedy = " Read it with the version of privatest that wrote it, or design it again."
-    raise InvalidDocument(f"Not a {kind} this version can read: format {shown(found)}, expected {expected!r}.{remedy}")
+    raise InvalidDocument(f"Not a {kind} this version can read: format {shown(result)}, expected {expected!r}.{remedy}")
 
 
 def check_known(document: Any, written: Any, what: str) -> None:
@@ -183,20 +183,20 @@ def reading(what: str) -> Iterator[None]:
 
 def texts_from_json(document: Mapping[str, Any], *names: str) -> dict[str, str]:
     """Return these fields, which must be texts."""
-    found = {name: document[name] for name in names}
-    if not all(isinstance(text, str) for text in found.values()):
+    result = {name: document[name] for name in names}
+    if not all(isinstance(text, str) for text in result.values()):
         raise InvalidDocument(f"{', '.join(names)} must be texts.")
-    return found
+    return result
 
 
 def wholes_from_json(document: Mapping[str, Any], *names: str, least: int | None = None) -> dict[str, int]:
     """Return these fields, which must be integers of at least ``least``."""
-    found = {name: document[name] for name in names}
-    for name, number in found.items():
+    result = {name: document[name] for name in names}
+    for name, number in result.items():
         if type(number) is not int or (least is not None and number < least):
             rule = "a whole number" if least is None else f"a whole number of at least {least}"
             raise InvalidDocument(f"{name}={shown(number)} must be {rule}.")
-    return found
+    return result
 
 
 def value_to_json(value: Any) -> Any:

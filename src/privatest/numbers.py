@@ -265,8 +265,8 @@ def square_root(amount: Fraction, *, up: bool) -> Fraction:
     if exact**2 == amount:
         return exact
     unit = 10 ** (15 + len(str(int(1 / amount))) // 2)
-    found = math.isqrt(int(amount * unit**2))  # the root of amount unit^2, rounded down
-    return Fraction(found + up, unit)
+    result = math.isqrt(int(amount * unit**2))  # the root of amount unit^2, rounded down
+    return Fraction(result + up, unit)
 
 
 _GUARD = 32
@@ -318,8 +318,8 @@ def rounded_up(value: Fraction) -> float:
     >>> rounded_up(Fraction(1, 2)), rounded_up(Fraction(1, 10)) >= Fraction(1, 10)
     (0.5, True)
     """
-    found = float(value)
-    return found if Fraction(found) >= value else math.nextafter(found, math.inf)
+    result = float(value)
+    return result if Fraction(result) >= value else math.nextafter(result, math.inf)
 
 
 def dot(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
@@ -346,8 +346,8 @@ def distinct(values: npt.NDArray[np.int64]) -> Integers:
     >>> distinct(np.array([3, 5, 1, 3])).tolist()
     [1, 3, 5]
     """
-    found = np.sort(values, kind="stable")  # a stable sort merges runs
-    return found if len(found) == 0 else found[np.append(True, found[1:] != found[:-1])]
+    result = np.sort(values, kind="stable")  # a stable sort merges runs
+    return result if len(result) == 0 else result[np.append(True, result[1:] != result[:-1])]
 
 
 def clipped(values: npt.NDArray[Scalar], low: float, high: float) -> npt.NDArray[Scalar]:

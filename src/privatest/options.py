@@ -442,12 +442,12 @@ def flag(name: str) -> str:
 
 
 def _keys() -> dict[str, Kind]:
-    found: dict[str, Kind] = {}
+    result: dict[str, Kind] = {}
     for option in OPTIONS:
         command = any(taker in QUESTIONS for taker in option.takers.split() if not taker.startswith("/"))
         if command and option.role != MANNER:
-            found.setdefault(option.name, option.kind)
-    return found
+            result.setdefault(option.name, option.kind)
+    return result
 
 
 KEYS = _keys()

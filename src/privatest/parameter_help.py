@@ -31,7 +31,7 @@ COMMON = {
     "released.design": "what was run, as JSON has it: another one under the same name is a conflict.",
     "released.privacy": "the notion that was paid in, where that is not epsilon.",
     "released.source": "where the data lie, to be compared with where they lay.",
-    "released.asked": "what else was asked, to be compared with what was.",
+    "released.settings": "settings of the design, which are compared with the recorded ones.",
     "released.neighbours": "what the price hides, to be compared with what it hid.",
     "released.unit": "the column that names the person, to be compared with what it was.",
     "plot.release": "what a run of this design gave back, to be drawn into the picture; None: the design alone.",
@@ -61,10 +61,10 @@ def explained(doc: str | None) -> dict[str, str]:
     ... ''')
     {'low': 'the ends, both of them.', 'high': 'the ends, both of them.'}
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for names, words in _entries(_parts(doc or "")[2]):
-        found |= {name.lstrip("*"): words for name in names.split(", ")}
-    return found
+        result |= {name.lstrip("*"): words for name in names.split(", ")}
+    return result
 
 
 def explain(value: Any) -> None:
@@ -90,8 +90,8 @@ def _explain_class(owner: type) -> None:
                 return words[parameter]
         return None
 
-    made = "__init__" in owner.__dict__ and not hasattr(owner, "__dataclass_fields__")
-    if made:
+    has_own_init = "__init__" in owner.__dict__ and not hasattr(owner, "__dataclass_fields__")
+    if has_own_init:
         _complete(owner, _parameters(owner.__dict__["__init__"]), "Args", of_base, owner)
     elif hasattr(owner, "__dataclass_fields__"):
         fields = [name for name in owner.__dataclass_fields__ if not name.startswith("_")]
@@ -121,12 +121,12 @@ def _complete(
     words: dict[str, str] = {}
     for starred in [*parameters, *(name for name in own if name not in {p.lstrip("*") for p in parameters})]:
         name = starred.lstrip("*")
-        told_here = own.get(name)
-        if told_here is not None and (there := _ELSEWHERE.fullmatch(told_here)):
-            told_here = explained(_doc_of(there[1], owner)).get(name)
-        found = told_here or of_base(name) or COMMON.get(f"{documented.__name__}.{name}") or COMMON.get(name)
-        if found:
-            words[starred] = found
+        own_words = own.get(name)
+        if own_words is not None and (there := _ELSEWHERE.fullmatch(own_words)):
+            own_words = explained(_doc_of(there[1], owner)).get(name)
+        result = own_words or of_base(name) or COMMON.get(f"{documented.__name__}.{name}") or COMMON.get(name)
+        if result:
+            words[starred] = result
     groups = [(", ".join(names), text) for text, names in groupby(words, lambda name: words[name])]
     if words:
         lines = [
@@ -141,12 +141,12 @@ def _doc_of(path: str, owner: type | None) -> str | None:
     import privatest  # start-up: the package's __init__ imports this module
 
     parts = path.split(".")
-    found: Any = privatest if owner is None or len(parts) > 1 or path in privatest.__all__ else owner
+    result: Any = privatest if owner is None or len(parts) > 1 or path in privatest.__all__ else owner
     if parts[0] in privatest.results.__all__:  # docstrings write PrivateTest.run
-        found = privatest.results
+        result = privatest.results
     for part in parts:
-        found = getattr(found, part, None)
-    return inspect.getdoc(found)
+        result = getattr(result, part, None)
+    return inspect.getdoc(result)
 
 
 def _parts(doc: str) -> tuple[list[str], str, list[str], list[str]]:

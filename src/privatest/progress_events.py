@@ -107,10 +107,10 @@ def searching(what: str, about: int) -> Iterator[Callable[[], None]]:
         yield step_done
 
 
-def report_partial(found: Any) -> None:
+def report_partial(result: Any) -> None:
     """Report the first part of an answer, together with how far the computation is."""
     if (listener := _listener.get()) is not None:
-        listener(replace(_outermost.get() or Headway("computing", 0, 0), found=found))
+        listener(replace(_outermost.get() or Headway("computing", 0, 0), found=result))
 
 
 def _nobody(_done: int) -> None:

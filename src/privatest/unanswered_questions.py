@@ -119,8 +119,8 @@ def unanswered(word: str) -> str:
     'A trend is not estimated by this version. Compare two periods with pt.compare_groups, or look for a step with \
 pt.detect_change.'
     """
-    found = (one for one in UNANSWERED if word.lower() in one.words.split())
-    return next((sentence(one) for one in found), "")
+    result = (one for one in UNANSWERED if word.lower() in one.words.split())
+    return next((sentence(one) for one in result), "")
 
 
 def sentence(one: Unanswered) -> str:

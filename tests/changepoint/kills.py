@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from privatest.engines.units import Turns
+from privatest.engines.rows_per_person import Turns
 from privatest.errors import InvalidDocument
 from privatest.hypotheses import make_pair
 from privatest.privacy import Pure, Tulap

@@ -25,8 +25,8 @@ import pytest
 
 import privatest as pt
 from privatest import engines
+from privatest.engines.rows_per_person import Turns
 from privatest.engines.sources import placed
-from privatest.engines.units import Turns
 from privatest.errors import InvalidData, InvalidDocument, InvalidInput
 from privatest.fit.fit_test import symbols
 from privatest.hypotheses import make_pair

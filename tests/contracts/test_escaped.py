@@ -18,7 +18,7 @@ import pytest
 import privatest as pt
 from privatest import progress_events as headway
 from privatest import report
-from privatest.charge import Receipt
+from privatest.charge_before_release import Receipt
 from privatest.errors import MissingExtra
 from privatest.facts import Fact
 from privatest.report import page as page_module

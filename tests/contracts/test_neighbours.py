@@ -20,7 +20,7 @@ from scipy import stats
 import privatest as pt
 from privatest import engines
 from privatest.decision import PrivateTest
-from privatest.engines import units
+from privatest.engines import rows_per_person as units
 from privatest.errors import InvalidInput
 from privatest.privacy import Noise, Tulap, seeded_source
 from privatest.scores import Score

@@ -32,7 +32,7 @@ import pytest
 import privatest as pt
 from privatest.engines import arrays, sources
 from privatest.engines import arrays as frames
-from privatest.engines import csv as csv_files
+from privatest.engines import csv_fields as csv_files
 from privatest.engines import files as paths
 from privatest.engines.records import GUARDED_METHODS, Records, each_guarded, guarded
 from privatest.errors import InvalidData, InvalidInput
@@ -399,7 +399,7 @@ READS = set(
 )
 """How libraries are asked for what records hold."""
 READERS = {
-    "engines/csv.py": "rows of CSV files, inside `rows` and `structure`; lines of text",
+    "engines/csv_fields.py": "rows of CSV files, inside `rows` and `structure`; lines of text",
     "engines/files.py": "rows of Parquet and Feather files: `rows` and `structure`",
     "engines/arrays.py": "columns of Arrow, pandas and polars: `open_source`, or questions of `StreamedRecords`",
     "engines/sources.py": "what speaks Arrow, and iterators of records: `open_source`",

@@ -28,8 +28,8 @@ from privatest.changepoint.detector import Detector
 from privatest.changepoint.exponential_mechanism import ExponentialDetector, SplitDetector, draw_exponential
 from privatest.decision import PrivateTest
 from privatest.decision.construction import from_score
+from privatest.engines.rows_per_person import Turns
 from privatest.engines.sources import open_source
-from privatest.engines.units import Turns
 from privatest.errors import InvalidDocument
 from privatest.fit import FitTest, design_fit
 from privatest.fit.excess_law import Excess

@@ -20,7 +20,7 @@ import pytest
 
 import privatest as pt
 from privatest import engines
-from privatest.charge import ANYBODY
+from privatest.charge_before_release import ANYBODY
 from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, RequestConflict
 from privatest.ledger.budgets import Protection
 from privatest.ledger.hash_chain import EMPTY, HashChain

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import privatest as pt
 from privatest import engines
-from privatest.engines import csv as csv_files
+from privatest.engines import csv_fields as csv_files
 from privatest.engines.arrays import FieldRecords, StreamRecords
-from privatest.engines.csv import field_number
+from privatest.engines.csv_fields import field_number
 from privatest.errors import InvalidData
 from privatest.hypotheses import make_pair
 from privatest.scores import clamped_score

@@ -19,7 +19,7 @@ import pytest
 
 from privatest import engines
 from privatest.engines.key_columns import keys_of_array, keys_of_objects, plain_key
-from privatest.engines.orders import keys_at, ranks
+from privatest.engines.orders_and_ties import keys_at, ranks
 from tests.engines.warehouses import SPARK, WAREHOUSES
 
 DAY = datetime.date(2009, 3, 1)

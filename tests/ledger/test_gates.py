@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from privatest.charge import make_charge
+from privatest.charge_before_release import make_charge
 from privatest.errors import BudgetExceeded, InvalidInput, LedgerTampered, RequestConflict
 from privatest.ledger import Ledger
 from privatest.ledger.budgets import fraction_text
@@ -106,7 +106,7 @@ class TestAmounts:
         request(ledger, "most", epsilon=1 - TINY)
         with pytest.raises(BudgetExceeded) as caught:
             request(ledger, "more", epsilon=2 * TINY)
-        assert (caught.value.asked, caught.value.left) == (2 * TINY, TINY)
+        assert (caught.value.requested, caught.value.left) == (2 * TINY, TINY)
         request(ledger, "rest", epsilon=TINY)
         assert ledger.left("claims") == 0
         ledger.grant("claims", epsilon=1)

@@ -45,11 +45,11 @@ def test_the_message_of_an_exceeded_budget(ledger: Ledger, ask: Ask) -> None:
         ask("q2", epsilon=0.3, draw=never)
     error = caught.value
     assert str(error).startswith("epsilon=0.3 asked, 0.2 left of 1.0 for data set 'claims'.")
-    numbers = (error.asked, error.spent, error.left)
+    numbers = (error.requested, error.spent, error.left)
     assert numbers == (Fraction(3, 10), Fraction(8, 10), Fraction(2, 10))
     again = pickle.loads(pickle.dumps(error))  # it must survive the way out of a worker process
     assert str(again) == str(error)
-    assert (again.dataset, again.asked, again.spent, again.left) == ("claims", *numbers)
+    assert (again.dataset, again.requested, again.spent, again.left) == ("claims", *numbers)
     assert [entry.request for entry in ledger.history()] == [None, "q1", "q1"], "nothing was charged"
 
 

@@ -42,7 +42,7 @@ import numpy as np
 from privatest import numbers
 from privatest.bounds.lower_bound import records_bound
 from privatest.bounds.two_point import Chains
-from privatest.charge import Draw
+from privatest.charge_before_release import Draw
 from privatest.decision import Release
 from privatest.decision.problem import Goal
 from privatest.decision.run import Decision, Design, hidden_fact

@@ -25,7 +25,7 @@ from privatest.changepoint.detector_search import (
     voted_choice,
 )
 from privatest.changepoint.several_changes import VOTE_UNIT, SeveralDetector
-from privatest.charge import Draw
+from privatest.charge_before_release import Draw
 from privatest.decision.run import Budgeted, cost_fact, hidden_fact
 from privatest.engines.records import Need, Records
 from privatest.engines.sources import open_for

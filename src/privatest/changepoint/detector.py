@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from privatest.charge import Draw
+from privatest.charge_before_release import Draw
 from privatest.engines import Records
 from privatest.errors import InvalidDocument
 from privatest.numbers import Floats, Integers

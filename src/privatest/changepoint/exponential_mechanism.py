@@ -24,7 +24,7 @@ import numpy as np
 
 from privatest.changepoint.block_sums import SumsDetector
 from privatest.changepoint.detector import CONFIDENCE, Detector, FailureCurve, Located, upper_bounds, worst_of
-from privatest.charge import Draw
+from privatest.charge_before_release import Draw
 from privatest.engines import Records
 from privatest.engines.records import scores_of_each
 from privatest.errors import InvalidDocument, InvalidInput

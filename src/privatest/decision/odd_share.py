@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from privatest import numbers
-from privatest.charge import Draw
+from privatest.charge_before_release import Draw
 from privatest.decision.run import Besides
 from privatest.errors import InvalidInput, shown
 from privatest.numbers import Number

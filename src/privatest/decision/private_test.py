@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import numbers
-from privatest.charge import Draw
+from privatest.charge_before_release import Draw
 from privatest.decision.pvalue import (
     Cutoffs,
     HypothesisLaws,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, S
 import numpy as np
 
 from privatest import numbers
-from privatest.charge import ANYBODY, Draw, Receipt, make_charge, run_charged
+from privatest.charge_before_release import ANYBODY, Draw, Receipt, make_charge, run_charged
 from privatest.decision.pvalue import Fits, evalue_of_pvalue
 from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.facts import Described, Fact, Probability, plain_value, short

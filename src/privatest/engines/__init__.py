@@ -1,6 +1,6 @@
 """Engines: sum the integer scores of the records, wherever they lie, to the same integer everywhere."""
 
-from privatest.engines.csv import read_lines
+from privatest.engines.csv_fields import read_lines
 from privatest.engines.records import Need, Promise, Records, Tallied
 from privatest.engines.sources import (
     block_totals,

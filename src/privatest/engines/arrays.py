@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.data_addresses import AS_WRITTEN, Reading
-from privatest.engines.csv import LineFields, field_number, field_text
+from privatest.engines.csv_fields import LineFields, field_number, field_text
 from privatest.engines.key_columns import Keys, group_codes, keys_of_array, keys_of_objects
 from privatest.engines.records import (
     MOST_GROUPS,
@@ -123,8 +123,8 @@ class SequenceRecords(Column):
 
     def index(self, cells: Cells) -> Indices:
         if isinstance(cells, LabelCells):
-            found = (cells.index_of(record) for record in self.values)
-            return np.fromiter(found, dtype=np.intp, count=len(self.values))
+            answer = (cells.index_of(record) for record in self.values)
+            return np.fromiter(answer, dtype=np.intp, count=len(self.values))
         return cells.index(np.fromiter(map(_number, self.values), dtype=np.float64, count=len(self.values)))
 
     def part(self, first: int, last: int) -> SequenceRecords:
@@ -179,18 +179,19 @@ class CodedRecords(Column):
         # Texts that mean missing become None; other objects are read as usual.
         missing = self.reading.missing
         kept = [None if missing and type(one) is str and one.strip() in missing else one for one in self.distinct]
-        found = SequenceRecords(kept).index(cells)
+        answer = SequenceRecords(kept).index(cells)
         rest = cells.rest if isinstance(cells, LabelCells) else cells.count
         if self.reading.fold_case and isinstance(cells, LabelCells):
             folded = folded_labels(cells)
             near = (folded.get(fold(one), rest) if type(one) is str else rest for one in kept)
-            found = np.minimum(found, np.fromiter(near, dtype=np.intp, count=len(kept)), where=found == rest, out=found)
+            folded_cells = np.fromiter(near, dtype=np.intp, count=len(kept))
+            answer = np.where(answer == rest, np.minimum(answer, folded_cells), answer)
         if self.may_be_numbers:
             mark = self.reading.decimal
             numbers = (field_number(one, mark) if type(one) is str else math.nan for one in kept)
             as_numbers = cells.index(np.fromiter(numbers, dtype=np.float64, count=len(kept)))
-            found = np.where((found < rest) | (as_numbers == cells.count), found, as_numbers)
-        return found
+            answer = np.where((answer < rest) | (as_numbers == cells.count), answer, as_numbers)
+        return answer
 
 
 def with_reading(records: Column, reading: Reading) -> Column:
@@ -241,21 +242,21 @@ class FieldRecords(Column):
         pa = import_arrow("A CSV file")
         try:
             # If Arrow converts all of them, they are numbers by our rule too, or nan and inf, which are odd anyway.
-            found = self.values.cast(pa.string()).cast(pa.float64())
+            answer = self.values.cast(pa.string()).cast(pa.float64())
         except pa.ArrowInvalid:
             return ArrayRecords(self._one_by_one())
-        return ArrayRecords(as_numpy(found, math.nan))
+        return ArrayRecords(as_numpy(answer, math.nan))
 
     def _one_by_one(self) -> npt.NDArray[np.float64]:
         import pyarrow.compute as pc
 
         pa = import_arrow("A CSV file")
         plain = pc.match_substring_regex(self.values, ORDINARY)
-        found = np.full(len(self.values), math.nan)
-        found[as_numpy(plain, 0)] = as_numpy(self.values.filter(plain).cast(pa.string()).cast(pa.float64()))
+        answer = np.full(len(self.values), math.nan)
+        answer[as_numpy(plain, 0)] = as_numpy(self.values.filter(plain).cast(pa.string()).cast(pa.float64()))
         rest = pc.invert(plain)
-        found[as_numpy(rest, 0)] = [field_number(field) for field in self.values.filter(rest).to_pylist()]
-        return found
+        answer[as_numpy(rest, 0)] = [field_number(field) for field in self.values.filter(rest).to_pylist()]
+        return answer
 
 
 def _encoded(values: Any) -> tuple[Integers, list[bytes]]:
@@ -441,19 +442,19 @@ class StreamRecords(StreamedRecords):
         return self.stream.row_count
 
     def _sum(self, score: Score) -> tuple[int, int]:
-        found = list(self.stream.gather(lambda records: (records.count(), records.total(score))))
-        return sum(rows for rows, _ in found), sum(total for _, total in found)
+        answer = list(self.stream.gather(lambda records: (records.count(), records.total(score))))
+        return sum(rows for rows, _ in answer), sum(total for _, total in answer)
 
     def _cells(self, cells: Cells) -> tuple[list[int], None]:
         counts = np.zeros(cells.count + 1, dtype=np.int64)
-        for found in self.stream.gather(lambda records: records.histogram(cells)):
-            counts += found
+        for answer in self.stream.gather(lambda records: records.histogram(cells)):
+            counts += answer
         return [int(count) for count in counts], None
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - nothing is tied
-        found = [part.records.series(score) for part in self.stream.parts()]
-        self._agree(sum(map(len, found)))
-        return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+        answer = [part.records.series(score) for part in self.stream.parts()]
+        self._agree(sum(map(len, answer)))
+        return np.concatenate(answer) if answer else np.empty(0, dtype=np.int64)
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         totals: list[int] = []
@@ -756,8 +757,8 @@ def _declared_by_categories(dtype: Any, column: str | None) -> Declared:
         return Declared(column=column)
     if str(dtype).startswith("str"):
         return Declared("text", name, column)
-    found = _declared_by_numpy(dtype, column) if hasattr(dtype, "kind") else Declared(column=column)
-    return replace(found, type=name) if found.type else found
+    answer = _declared_by_numpy(dtype, column) if hasattr(dtype, "kind") else Declared(column=column)
+    return replace(answer, type=name) if answer.type else answer
 
 
 def arrow_backed(dtype: Any) -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 from privatest.data_addresses import format_of, has_ambiguous_login, without_secrets
 from privatest.engines.arrays import arrow_records
 from privatest.engines.key_columns import ColumnNames, Selection, group_name, plain_key, plain_time
-from privatest.engines.orders import ties_error
+from privatest.engines.orders_and_ties import ties_error
 from privatest.engines.records import (
     MOST_GROUPS,
     NO_ENDS,
@@ -41,8 +41,8 @@ from privatest.engines.records import (
     no_order_error,
     unsupported_type,
 )
+from privatest.engines.rows_per_person import sum_of_persons
 from privatest.engines.score_sql import IbisLanguage, few_steps, score_of_number, score_of_text
-from privatest.engines.units import sum_of_persons
 from privatest.errors import InvalidData, MissingExtra
 from privatest.numbers import Integers, suggestion
 from privatest.scores import Cells, GroupedCells, Score
@@ -105,17 +105,17 @@ def find_table(backend: Any, name: str, shown: str) -> str:
             return list(cursor.fetchall())
 
     every = guarded(f"The tables of {shown} cannot be listed. May you connect to it?", run_query)
-    found = [
+    result = [
         (schema, table) for schema, table, visible in every if name in (f"{schema}.{table}", table if visible else "")
     ]
-    if not found:
+    if not result:
         system = ("pg_catalog", "information_schema", "pg_toast")
         names = [table for schema, table, visible in every if visible and schema not in system]
         names += [f"{schema}.{table}" for schema, table, _ in every if "." in name and schema not in system]
         raise InvalidData(f"No table {name!r} in {shown}.{suggestion(name, names)}")
-    if len(found) > 1:
-        raise InvalidData(f"{len(found)} tables in {shown} can be meant by {name!r}. Make a view with another name.")
-    return ".".join(map(_quoted, found[0]))
+    if len(result) > 1:
+        raise InvalidData(f"{len(result)} tables in {shown} can be meant by {name!r}. Make a view with another name.")
+    return ".".join(map(_quoted, result[0]))
 
 
 @dataclass(frozen=True)
@@ -318,8 +318,8 @@ class SqlRecords(SourceRecords):
         kind = self.rows.r.type()
         content: Any = "text" if kind.is_string() else "truths" if kind.is_boolean() else "numbers"
         whole = kind.is_integer() or kind.is_boolean()
-        found = Declared(content, str(kind), self.column, nullable=kind.nullable or not whole)
-        return replace(found, between=(0, 1) if kind.is_boolean() else tuple(kind.bounds)) if whole else found
+        result = Declared(content, str(kind), self.column, nullable=kind.nullable or not whole)
+        return replace(result, between=(0, 1) if kind.is_boolean() else tuple(kind.bounds)) if whole else result
 
     def portions(self) -> Iterator[Column]:
         """Yield the records themselves, for the holder of the data only."""
@@ -344,8 +344,8 @@ class SqlRecords(SourceRecords):
         if large or not (self.most or few_steps(score)):
             return self._counted_sum(score)
         rows = self._scored(score)
-        found = self._run(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
-        return int(found["n"][0].as_py()), int(found["total"][0].as_py() or 0)
+        result = self._run(rows.aggregate(total=rows.v.sum().cast("int64"), n=rows.count()))
+        return int(result["n"][0].as_py()), int(result["total"][0].as_py() or 0)
 
     def _by_size(self, score: Score, *, counted: bool) -> Iterator[tuple[int, int, int]]:
         """Yield m, the number of rows and the sum of scores of the units with m rows each; see ``sum_of_persons``.
@@ -359,16 +359,16 @@ class SqlRecords(SourceRecords):
         if counted:
             rows = rows.mutate(m=rows.count().over(self.language.ibis.window(group_by=rows.u)))
             groups = rows.group_by(["m", "v"]).aggregate(n=lambda t: t.count())
-            found = self._run(groups)
-            totals = [v * n for v, n in zip(found["v"].to_pylist(), found["n"].to_pylist(), strict=True)]
+            result = self._run(groups)
+            totals = [v * n for v, n in zip(result["v"].to_pylist(), result["n"].to_pylist(), strict=True)]
         else:
             units = rows.group_by("u").aggregate(total=rows.v.cast("int64").sum(), m=rows.count())
             groups = units.group_by("m").aggregate(total=units.total.sum(), n=units.m.sum())
-            found = self._run(groups)
-            totals = found["total"].to_pylist()
+            result = self._run(groups)
+            totals = result["total"].to_pylist()
         # In some databases sums are decimals.
         yield from zip(
-            *(map(int, part) for part in (found["m"].to_pylist(), found["n"].to_pylist(), totals)), strict=True
+            *(map(int, part) for part in (result["m"].to_pylist(), result["n"].to_pylist(), totals)), strict=True
         )
 
     def _counted_sum(self, score: Score) -> tuple[int, int]:
@@ -398,9 +398,9 @@ class SqlRecords(SourceRecords):
         )
         pairs = pairs.order_by([pairs.u.asc(nulls_first=True), pairs.v.asc()])
         names = ("v", "n", "place")
-        found = self._run(pairs.select(**{name: pairs[name].cast("int64") for name in names}, few=pairs.few))
-        cell, n, place = (np.asarray(found[name]).astype(np.int64) for name in names)
-        few = np.asarray(found["few"]).astype(np.bool_)
+        result = self._run(pairs.select(**{name: pairs[name].cast("int64") for name in names}, few=pairs.few))
+        cell, n, place = (np.asarray(result[name]).astype(np.int64) for name in names)
+        few = np.asarray(result["few"]).astype(np.bool_)
         return Surplus.split(np.cumsum(place == 0), cell, n, few, cells.count + 1, most)
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
@@ -413,9 +413,9 @@ class SqlRecords(SourceRecords):
         answer = self._run(query)
         if ties and np.asarray(answer["tie"]).any():
             raise ties_error(self.order)
-        found = np.asarray(answer["v"]).astype(np.int64)
-        self._agree(len(found))
-        return found
+        result = np.asarray(answer["v"]).astype(np.int64)
+        self._agree(len(result))
+        return result
 
     def check_ends(self, ends: range) -> None:
         super().check_ends(ends)
@@ -439,8 +439,8 @@ class SqlRecords(SourceRecords):
         plain = kind.is_integer() or kind.is_floating() or kind.is_binary() or kind.is_string()
         rows = self._with_places(self.rows, [order.asc(nulls_first=False)])
         rows = rows.select(place=rows.place, value=rows.o if plain else rows.o.cast("string"))
-        found = self._run(rows.filter(rows.place.isin(sorted(set(places)))))
-        values = dict(zip(found["place"].to_pylist(), found["value"].to_pylist(), strict=True))
+        result = self._run(rows.filter(rows.place.isin(sorted(set(places)))))
+        values = dict(zip(result["place"].to_pylist(), result["value"].to_pylist(), strict=True))
         if kind.is_date() or kind.is_time() or kind.is_timestamp():
             return [None if values.get(place) is None else plain_time(values[place]) for place in places]
         return [plain_key(values.get(place), untyped=kind.is_decimal()) for place in places]
@@ -471,14 +471,14 @@ class SqlRecords(SourceRecords):
         from_start = rows.place - start
         rows = rows.mutate(block=((from_start - from_start % block) / block).cast("int64"))
         blocks = rows.group_by("block").aggregate(total=rows.v.sum().cast("int64"), n=rows.count(), ties=rows.tie.sum())
-        found = self._run(blocks.order_by("block"))
-        sizes = found["n"].to_pylist()
+        result = self._run(blocks.order_by("block"))
+        sizes = result["n"].to_pylist()
         if sizes:
             self._agree(start + sum(sizes))
         whole = sum(size == block for size in sizes)  # all but the last, at least
-        if any(found["ties"].to_pylist()[:whole]):
+        if any(result["ties"].to_pylist()[:whole]):
             raise ties_error(self.order)
-        return [int(total) for total in found["total"].to_pylist()[:whole]]
+        return [int(total) for total in result["total"].to_pylist()[:whole]]
 
     def _in_order(self, rows: Any) -> list[Any]:
         return [rows.o.asc(nulls_first=False), rows.v.asc()]
@@ -518,8 +518,8 @@ class SqlRecords(SourceRecords):
         return rows.mutate(v=self.language.case([(counts, rows.v)], score.odd_score)).drop("turn")
 
     def _counts(self, rows: Any) -> tuple[list[int], list[int]]:
-        found = self._run(rows.group_by("v").aggregate(n=rows.count()))
-        return [int(v) for v in found["v"].to_pylist()], [int(n) for n in found["n"].to_pylist()]
+        result = self._run(rows.group_by("v").aggregate(n=rows.count()))
+        return [int(v) for v in result["v"].to_pylist()], [int(n) for n in result["n"].to_pylist()]
 
     def _run(self, query: Any) -> Any:
         return self.runner.whole(query)
@@ -578,10 +578,10 @@ def _of_relation(relation: Any, run_query: Callable[[str], Any], selection: Sele
         return run_query(str(ibis.to_sql(query, dialect="duckdb")))
 
     def stream(query: Any) -> Iterator[Any]:
-        found = answer(query)
+        result = answer(query)
         # DuckDB has renamed this method twice; the last name is that of versions before 1.4.
         names = ("to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader")
-        yield from getattr(found, next(name for name in names if hasattr(found, name)))()
+        yield from getattr(result, next(name for name in names if hasattr(result, name)))()
 
     def whole(query: Any) -> Any:
         return answer(query).to_arrow_table()
@@ -595,13 +595,13 @@ def open_address(address: str, selection: Selection) -> SqlRecords:
     A table outside of the default schema is ``<schema>.<table>``. Databases are ``duckdb:///<path>``,
     ``postgresql://<user>@<host>/<name>``, and all other addresses that Ibis knows.
     """
-    database, found, name = address.rpartition("::")
+    database, result, name = address.rpartition("::")
     shown = without_secrets(database or address, user=True)
     if has_ambiguous_login(address):
         raise InvalidData(f"The name or password in the address {shown!r} holds an @. Write it as %40.")
-    if not found and format_of(address) is not None:
+    if not result and format_of(address) is not None:
         raise InvalidData(f"{shown!r} names a file, and addresses are for tables. Pass a path on this machine.")
-    if not found or not name or "://" not in database:
+    if not result or not name or "://" not in database:
         raise InvalidData(
             f"{shown!r} names a database but no table. Append the table's name: {shown}::table. "
             "(A path to a file must not contain '://'.)"
@@ -650,18 +650,20 @@ def _of_duckdb(connection: Any, name: str, shown: str, selection: Selection) -> 
     """Return the records of a DuckDB table by DuckDB's own connection: Ibis cannot list the tables of all versions."""
     query = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = current_database()"
     every = guarded(UNLISTED.format(shown), lambda: connection.execute(query).fetchall())
-    found = [(schema, bare) for schema, bare in every if name in (f"{schema}.{bare}", bare if schema == "main" else "")]
-    if not found:
+    result = [
+        (schema, bare) for schema, bare in every if name in (f"{schema}.{bare}", bare if schema == "main" else "")
+    ]
+    if not result:
         names = [bare if schema == "main" else f"{schema}.{bare}" for schema, bare in every]
         raise InvalidData(f"No table {name!r} in {shown}.{suggestion(name, names)}")
-    if len(found) > 1:
-        raise InvalidData(f"{len(found)} tables in {shown} can be meant by {name!r}. Make a view with another name.")
-    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in found[0])
+    if len(result) > 1:
+        raise InvalidData(f"{len(result)} tables in {shown} can be meant by {name!r}. Make a view with another name.")
+    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in result[0])
     relation = guarded(
         f"The columns of {name!r} in {shown} cannot be read.", lambda: connection.query(f"FROM {quoted}")
     )
     # relation.query would make a view, which DuckDB before 2.0 refuses in a file that is open for reading.
-    schema, bare = found[0]
+    schema, bare = result[0]
     return _of_relation(relation, connection.query, selection, database=schema, name=bare)
 
 

@@ -1,8 +1,8 @@
 """Records in Parquet, Feather and CSV files. Opening a file reads its structure; rows are read when they are summed.
 
 Parquet footers give the structure, and row groups are read in parallel, only the columns that are needed. Feather and
-Arrow files are read one record batch at a time; CSV files as :mod:`privatest.engines.csv` says. No error about a file
-quotes anything in it.
+Arrow files are read one record batch at a time; CSV files as :mod:`privatest.engines.csv_fields` says. No error about a
+file quotes anything in it.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from privatest.engines.arrays import (
     import_arrow,
     key_kind,
 )
-from privatest.engines.csv import CsvText, Row, Utf8, csv_columns, csv_rows, field_number, field_text
+from privatest.engines.csv_fields import CsvText, Row, Utf8, csv_columns, csv_rows, field_number, field_text
 from privatest.engines.key_columns import ColumnNames, Selection
 from privatest.engines.records import Records, changed_data_error, each_guarded, guarded
-from privatest.engines.units import records_of_rows
+from privatest.engines.rows_per_person import records_of_rows
 from privatest.errors import InvalidData, InvalidInput
 from privatest.numbers import suggestion
 from privatest.progress_events import part
@@ -83,18 +83,18 @@ def check_no_paths(records: Iterable[Any]) -> None:
 
 def files_of(paths: Sequence[str]) -> tuple[str, list[str]]:
     """Return the format and the names of all files that the paths, globs and folders name, sorted within each."""
-    found: list[str] = []
+    result: list[str] = []
     for path in paths:
-        found += _files_of_one(path)
-    _check_once(found)
-    forms = {path: format_of(path) for path in found}
+        result += _files_of_one(path)
+    _check_once(result)
+    forms = {path: format_of(path) for path in result}
     for path, form in forms.items():
         if form is None:
             raise InvalidData(f"The file {path!r} is of no known format. Names may end with: {ENDINGS}.")
     kinds = sorted({str(form) for form in forms.values()})
     if len(kinds) > 1:
         raise InvalidData(f"The files are of different formats: {' and '.join(kinds)}. Name files of one: '*.parquet'.")
-    return kinds[0], found
+    return kinds[0], result
 
 
 def _check_once(files: Sequence[str]) -> None:
@@ -114,20 +114,20 @@ def _check_once(files: Sequence[str]) -> None:
 def file_identity(path: str) -> tuple[int, int] | str:
     """Return what identifies a file, the same for all links to it; the path itself if there is no file."""
     try:
-        found = os.stat(path)
+        result = os.stat(path)
     except OSError:
         return os.path.realpath(path)
-    return (found.st_dev, found.st_ino) if found.st_ino else os.path.realpath(path)
+    return (result.st_dev, result.st_ino) if result.st_ino else os.path.realpath(path)
 
 
 def _files_of_one(path: str) -> list[str]:
     path = os.path.expanduser(path)
     if os.path.isdir(path):
         inside = sorted(_walk(path))
-        found = [name for name in inside if format_of(name) is not None]
-        if not found:
+        result = [name for name in inside if format_of(name) is not None]
+        if not result:
             raise InvalidData(f"The folder {path!r} holds no data files. Their names may end with: {ENDINGS}.")
-        return found
+        return result
     if os.path.exists(path):
         if not os.path.isfile(path):
             raise InvalidData(
@@ -136,10 +136,10 @@ def _files_of_one(path: str) -> list[str]:
             )
         return [path]
     if glob.has_magic(path):
-        found = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
-        if not found:
+        result = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
+        if not result:
             raise InvalidData(f"No file matches {path!r}. Check the folder and the pattern.")
-        return found
+        return result
     folder, name = os.path.split(path)
     try:
         near = os.listdir(folder or ".")
@@ -150,12 +150,12 @@ def _files_of_one(path: str) -> list[str]:
 
 def _walk(folder: str) -> list[str]:
     """Return all files below a folder but hidden ones and those that writers put beside the data (``_SUCCESS``)."""
-    found = []
+    result = []
     for path in Path(folder).rglob("*"):
         names = path.relative_to(folder).parts
         if not any(name.startswith((".", "_")) for name in names) and path.is_file():
-            found.append(str(path))
-    return found
+            result.append(str(path))
+    return result
 
 
 Result = TypeVar("Result")
@@ -315,15 +315,15 @@ class CsvFile:
         """Return the first line and at most ``LOOKED_AT`` rows after it."""
         with self._text() as (_, text):
             head = text.read(HEAD)
-        found = list(islice(csv_rows([head], self._delimiter), 1 + LOOKED_AT))
-        if len(head) == HEAD and len(found) < 2:
+        result = list(islice(csv_rows([head], self._delimiter), 1 + LOOKED_AT))
+        if len(head) == HEAD and len(result) < 2:
             raise InvalidData(
                 f"The first line of {self.path!r} has more than {HEAD:,} bytes. It must name the columns; is a quote "
                 "left open?"
             )
-        if not found or not b"".join(name or b"" for name in found[0]).strip():
+        if not result or not b"".join(name or b"" for name in result[0]).strip():
             raise InvalidData(f"The file {self.path!r} is empty: its first line must name the columns.")
-        return found
+        return result
 
     def _parts(self, wanted: ColumnNames, progress: Progress) -> Iterator[RowPart]:
         names, reported, begun = wanted.distinct(), 0, False
@@ -401,16 +401,16 @@ MAGIC = b"ARROW1"
 def feather_stream(files: Sequence[str], selection: Selection) -> RowStream:
     """Return the rows of Feather files. Only their schemas and numbers of batches are read now."""
     pa = import_arrow("A Feather file")
-    found = [_structure(path) for path in files]
-    wanted = same_columns(selection, [(path, schema) for path, (schema, _) in zip(files, found, strict=True)])
+    result = [_structure(path) for path in files]
+    wanted = same_columns(selection, [(path, schema) for path, (schema, _) in zip(files, result, strict=True)])
     runs = []
-    for path, (schema, batches) in zip(files, found, strict=True):
+    for path, (schema, batches) in zip(files, result, strict=True):
         places = [schema.get_field_index(name) for name in wanted.distinct()]
         if batches is None:
             runs.append(_streamed(path, wanted))
         else:
             runs += [_batch(path, number, batches, wanted, places) for number in range(batches)]
-    sample = arrow_records(pa.nulls(0, found[0][0].field(wanted.record).type), wanted.record)
+    sample = arrow_records(pa.nulls(0, result[0][0].field(wanted.record).type), wanted.record)
     return RowStream(runs, sample, bar=progress_bar(files))
 
 

@@ -176,9 +176,9 @@ def group_codes(keys: Keys, known: dict[str, int]) -> Integers:
     distinct, places = np.unique(keys.values[keys.present], return_inverse=True)
     names = [_name_of_group(keys, value) for value in distinct]
     codes = np.array([-1 if name is None else known.setdefault(name, len(known)) for name in names], dtype=np.int64)
-    found = np.full(len(keys.values), -1, dtype=np.int64)
-    found[keys.present] = codes[places.reshape(-1)]
-    return found
+    result = np.full(len(keys.values), -1, dtype=np.int64)
+    result[keys.present] = codes[places.reshape(-1)]
+    return result
 
 
 def _name_of_group(keys: Keys, value: Any) -> str | None:
@@ -233,8 +233,8 @@ def _untyped_unit(field: bytes) -> int | float | bytes:
 
     To take two units for one costs rows; to take one for two would cost privacy.
     """
-    found: int | float | bytes = int(field) if field.isdigit() and len(field) < LONGEST else untyped_key(field)[1]
-    return found
+    result: int | float | bytes = int(field) if field.isdigit() and len(field) < LONGEST else untyped_key(field)[1]
+    return result
 
 
 def time_text(keys: Keys, value: Any) -> str:
@@ -281,10 +281,10 @@ def plain_time(text: str) -> str:
     ('2009-03-01', '2009-03-01T12:30:00.25')
     """
     day, _, hour = text.strip().replace(" ", "T", 1).partition("T")
-    found = CLOCK.fullmatch(hour)
-    if found is None:
+    result = CLOCK.fullmatch(hour)
+    if result is None:
         return text.strip()
-    clock, fraction, zone = found["clock"], (found["fraction"] or "").rstrip("0").rstrip("."), found["zone"]
+    clock, fraction, zone = result["clock"], (result["fraction"] or "").rstrip("0").rstrip("."), result["zone"]
     if not zone and not fraction and clock in ("00:00", "00:00:00"):
         return day
     return (

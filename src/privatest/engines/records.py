@@ -85,12 +85,12 @@ def _ignore_warning(*_: Any, **__: Any) -> None:
 
 def _drop_logs() -> None:
     """Install a factory of log records that empties those of a thread that reads."""
-    made = logging.getLogRecordFactory()
-    if getattr(made, "drops", None) is _thread:
+    standard = logging.getLogRecordFactory()
+    if getattr(standard, "drops", None) is _thread:
         return
 
     def factory(*args: Any, **words: Any) -> logging.LogRecord:
-        record = made(*args, **words)
+        record = standard(*args, **words)
         if _thread.reads:
             record.levelno, record.msg, record.args = NO_LEVEL, "", ()
             record.exc_info = record.exc_text = record.stack_info = None
@@ -296,7 +296,7 @@ def check_declared(declared: Declared, score: Score) -> None:
         folded_labels(cells)
     if content == "anything" or _some_value_fits(content, cells):
         return
-    found = f"{declared.subject} {content if content in ('text', 'bytes') else 'numbers'} ({declared.type})"
+    result = f"{declared.subject} {content if content in ('text', 'bytes') else 'numbers'} ({declared.type})"
     other = f"{'pass' if declared.column is None else 'name'} another column"
     if not isinstance(cells, LabelCells):
         rule, remedy = "the distributions are over numbers", f"{_LABELS_REMEDY}. Or convert it to numbers, or {other}"
@@ -310,7 +310,7 @@ def check_declared(declared: Declared, score: Score) -> None:
     else:
         rule = "no label of the distributions is a number"
         remedy = f"Pass the labels themselves, give the distributions numeric labels, or {other}"
-    raise InvalidData(f"{found}, but {rule}: no record of it could count. {remedy}.")
+    raise InvalidData(f"{result}, but {rule}: no record of it could count. {remedy}.")
 
 
 def fold(text: str) -> str:
@@ -323,17 +323,17 @@ def folded_labels(cells: Cells) -> dict[str, int]:
 
     Raises InvalidInput if two labels are then equal.
     """
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     texts = cells.labels if isinstance(cells, LabelCells) else ()
     for cell, label in enumerate(texts):
         if isinstance(label, str):
-            first = found.setdefault(fold(label), cell)
+            first = result.setdefault(fold(label), cell)
             if first != cell:
                 raise InvalidInput(
                     f"fold_case was given, but the labels {texts[first]!r} and {label!r} differ in case or blanks "
                     "only. Leave fold_case out, or make them one label."
                 )
-    return found
+    return result
 
 
 def _some_value_fits(content: str, cells: Cells) -> bool:
@@ -408,8 +408,8 @@ class Surplus:
         _, sizes = np.unique(owner, return_counts=True)
         of_row = np.repeat(sizes, sizes)
         every, many = np.unique(of_row, return_counts=True)
-        found = np.split(rows[np.argsort(of_row, kind="stable")], np.cumsum(many)[:-1])
-        tables = [cell.reshape(-1, m) for m, cell in zip(every.tolist(), found, strict=False)]
+        result = np.split(rows[np.argsort(of_row, kind="stable")], np.cumsum(many)[:-1])
+        tables = [cell.reshape(-1, m) for m, cell in zip(every.tolist(), result, strict=False)]
         return certain.tolist(), cls(tuple(table[np.lexsort(table.T[::-1])] for table in tables), most)
 
     @property
@@ -625,9 +625,9 @@ class SourceRecords(Records):
         seen = self._last_reading
         if seen.by is not score:
             self._fits(score)
-            count, found = self._sum(score)
+            count, result = self._sum(score)
             self._agree(count)
-            seen.count, seen.found, seen.by = count, found, score
+            seen.count, seen.found, seen.by = count, result, score
         seen.checked = None
         return Fraction(seen.found)
 
@@ -828,8 +828,8 @@ class PresentRecords:
             return nearest(whole + max(most - self.rows, Fraction(0)) * odd)
         kept = choose(self.counts[:-1], min(most, self.count))
         table: list[int] = self.score.table.tolist()
-        found = sum(one * count for one, count in zip(table, kept, strict=False) if count)
-        return found + max(most - self.count, 0) * odd
+        result = sum(one * count for one, count in zip(table, kept, strict=False) if count)
+        return result + max(most - self.count, 0) * odd
 
 
 Choose = Callable[[Sequence[int], int], Sequence[int]]
@@ -886,12 +886,12 @@ class Column(Records):
         return sum(int(some.sum()) for some in scores)
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - nothing is tied
-        found, first = np.empty(self.count(), dtype=np.int64), 0
+        result, first = np.empty(self.count(), dtype=np.int64), 0
         for part in self.parts():
             scores = score.table[part.index(score.cells)]
-            found[first : first + len(scores)] = scores
+            result[first : first + len(scores)] = scores
             first += len(scores)
-        return found
+        return result
 
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
         count = max(self.count() - start, 0) // block

@@ -438,12 +438,12 @@ def _integers(first: Integers, last: int, table: Integers, x: Any, language: Ibi
             (starts[1], _lookup(table, index, language)),
             (starts[-1], language.whole(int(table[-2]))),
         ]
-        found = _segments(pieces, top, odd, x, language)
+        result = _segments(pieces, top, odd, x, language)
     else:
-        found = _steps(starts, top, table, x, language)
+        result = _steps(starts, top, table, x, language)
     small = (x > language.number(-ALL_WHOLE)) & (x < language.number(ALL_WHOLE))
-    whole = language.case([(_floor(x) == x, found)], odd)
-    return language.case([(small, whole)], found)
+    whole = language.case([(_floor(x) == x, result)], odd)
+    return language.case([(small, whole)], result)
 
 
 def _lookup(table: Integers, index: Any, language: IbisLanguage) -> Any:
@@ -464,16 +464,16 @@ def _labels(cells: LabelCells, table: Integers, x: Any, language: IbisLanguage) 
     if not cells.others and len(keys) > FEW and np.all(np.diff(keys) == 1) and np.all(keys == np.floor(keys)):
         runs = np.append(table[places], table[-1])
         return _integers(keys.astype(np.int64), int(keys[-1]), runs, x, language)
-    found = [(float(key), int(table[place])) for key, place in zip(keys, places, strict=True)]
-    return _equal(found, odd, x, language)
+    result = [(float(key), int(table[place])) for key, place in zip(keys, places, strict=True)]
+    return _equal(result, odd, x, language)
 
 
-def _equal(found: Sequence[tuple[float, int]], odd: Any, x: Any, language: IbisLanguage) -> Any:
-    if len(found) <= FEW:
-        return language.case([(x == language.number(key), language.whole(value)) for key, value in found], odd)
-    half = len(found) // 2
-    left, right = (_equal(part, odd, x, language) for part in (found[:half], found[half:]))
-    return language.case([(x < language.number(found[half][0]), left)], right)
+def _equal(result: Sequence[tuple[float, int]], odd: Any, x: Any, language: IbisLanguage) -> Any:
+    if len(result) <= FEW:
+        return language.case([(x == language.number(key), language.whole(value)) for key, value in result], odd)
+    half = len(result) // 2
+    left, right = (_equal(part, odd, x, language) for part in (result[:half], result[half:]))
+    return language.case([(x < language.number(result[half][0]), left)], right)
 
 
 def _runs(values: Integers) -> int:

@@ -46,10 +46,10 @@ from privatest.engines.arrays import (
     stream_of_arrow,
     with_reading,
 )
-from privatest.engines.csv import CsvText, LineFields
+from privatest.engines.csv_fields import CsvText, LineFields
 from privatest.engines.files import as_paths, check_no_paths, file_identity, files_of
 from privatest.engines.key_columns import Keys, Selection, group_name, keys_of_array, keys_of_objects
-from privatest.engines.orders import OrderedRecords, check_order
+from privatest.engines.orders_and_ties import OrderedRecords, check_order
 from privatest.engines.records import (
     Column,
     LastReading,
@@ -61,7 +61,7 @@ from privatest.engines.records import (
     totals_of_blocks,
     unsupported_type,
 )
-from privatest.engines.units import PlacedRecords, Turns, records_of_rows
+from privatest.engines.rows_per_person import PlacedRecords, Turns, records_of_rows
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.numbers import positive_integer
 from privatest.scores import Score
@@ -287,12 +287,12 @@ def _in_memory(source: Any, selection: Selection) -> Records:
         chosen = [None if name is None else whole.column(name) for name in wanted]
         stream = stream_of_arrow(*chosen, column=wanted.record)
     else:
-        found = _single(_pick(source, names, wanted.record), wanted.record)
+        result = _single(_pick(source, names, wanted.record), wanted.record)
         if all(name is None for name in wanted[1:]):
-            return found
+            return result
         columns = [None if name is None else _pick(source, names, name) for name in wanted[1:]]
         keys = [None if one is None else pandas_keys(one) for one in columns]
-        stream = _with_keys(found, *keys)
+        stream = _with_keys(result, *keys)
     return records_of_rows(stream, selection.most, selection.order)
 
 
@@ -302,11 +302,11 @@ def _with_keys(records: Column | StreamRecords, *keys: Keys | None) -> RowStream
     def read(progress: Progress) -> Iterator[RowPart]:
         columns = [records] if isinstance(records, Column) else (part.records for part in records.stream.parts())
         first = 0
-        for found in columns:
-            rows = slice(first, first + found.count())
-            yield RowPart(found, *(None if one is None else one.at(rows) for one in keys))
-            progress(found.count())
-            first += found.count()
+        for result in columns:
+            rows = slice(first, first + result.count())
+            yield RowPart(result, *(None if one is None else one.at(rows) for one in keys))
+            progress(result.count())
+            first += result.count()
 
     sample = records.part(0, 0) if isinstance(records, Column) else records.stream.sample
     return RowStream([read], sample, rows=records.count())
@@ -363,10 +363,10 @@ def _from_capsule(source: Any) -> Any:
     if "Object" in map(str, getattr(source, "dtypes", [getattr(source, "dtype", "")])):  # polars hands over pointers
         raise unsupported_type("the polars type Object", "Pass a list, or convert the column to numbers or texts")
     if not hasattr(source, "__arrow_c_stream__"):
-        found = pa.array(source)
-        return pa.table(pa.RecordBatch.from_struct_array(found)) if pa.types.is_struct(found.type) else found
-    found = pa.chunked_array(source)
-    return pa.Table.from_struct_array(found) if pa.types.is_struct(found.type) else found
+        result = pa.array(source)
+        return pa.table(pa.RecordBatch.from_struct_array(result)) if pa.types.is_struct(result.type) else result
+    result = pa.chunked_array(source)
+    return pa.Table.from_struct_array(result) if pa.types.is_struct(result.type) else result
 
 
 def _from_arrow(values: Any) -> StreamRecords:
@@ -447,14 +447,14 @@ def placed(turns: Turns, source: Any, *, column: str | None, unit: Any, order: s
         unit: name of a column, or the unit of each record.
     """
     if isinstance(unit, str):
-        found = open_for(Need(turns.most, ordered=True), source, column=column, unit=unit, order=order)
-        if not isinstance(found, PlacedRecords):
+        result = open_for(Need(turns.most, ordered=True), source, column=column, unit=unit, order=order)
+        if not isinstance(result, PlacedRecords):
             raise InvalidData(
                 f"unit={shown(unit)} cannot be given here: whose rows of a stream have counted is remembered "
                 "from batch to batch, and a database does not say whose they are. Read the batch into a data frame, or "
                 "write it to a Parquet or CSV file, and pass that."
             )
-        return PlacedRecords(found.stream, order, turns=turns)
+        return PlacedRecords(result.stream, order, turns=turns)
     if column is not None or order is not None:
         raise InvalidInput("unit must be the name of a column where column or order is one.")
     records = open_for(Need(ordered=True), source)
@@ -625,8 +625,8 @@ def _memory(data: Any, column: str | None) -> list[np.ndarray[Any, Any]]:
         if not arrow_backed(data.dtype):
             held = data.array
             plain = data.to_numpy() if isinstance(data.dtype, np.dtype) else getattr(held, "_data", None)
-            found = getattr(held, "codes", plain)  # of categories
-            return [found] if isinstance(found, np.ndarray) else []
+            result = getattr(held, "codes", plain)  # of categories
+            return [result] if isinstance(result, np.ndarray) else []
         data = data.array.__arrow_array__()
     elif library == "polars":
         data = _from_capsule(data)

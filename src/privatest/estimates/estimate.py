@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from privatest import numbers
 from privatest.bounds.interval_bound import PrivateIntervals
-from privatest.charge import Draw
+from privatest.charge_before_release import Draw
 from privatest.decision.inversion import MISCOUNTED, Inversion
 from privatest.decision.run import Budgeted, Outcome, WithInterval, check_costs, cost_fact, hidden_fact
 from privatest.errors import InvalidInput, shown

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from privatest import numbers
-from privatest.charge import Draw
+from privatest.charge_before_release import Draw
 from privatest.decision.run import Budgeted, Outcome, WithInterval, check_costs, cost_fact
 from privatest.errors import InvalidData, InvalidInput, shown
 from privatest.estimates.groups_pvalue import ALTERNATIVES, TwoCounts

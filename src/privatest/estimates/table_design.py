@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import numbers
-from privatest.charge import Draw
+from privatest.charge_before_release import Draw
 from privatest.decision.run import Budgeted, cost_fact, hidden_fact
 from privatest.errors import InvalidInput, shown
 from privatest.estimates.table import Table, cell_names

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from privatest.charge import Draw
+from privatest.charge_before_release import Draw
 from privatest.decision import PrivateTest
 from privatest.decision.construction import calibrated_cutoffs
 from privatest.decision.worst_case import sides_of, worst_score

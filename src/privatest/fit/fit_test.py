@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import engines, numbers
-from privatest.charge import Draw
+from privatest.charge_before_release import Draw
 from privatest.decision import Release
 from privatest.decision.run import Budgeted, advantage_fact, check_better_than_a_coin, cost_fact, hidden_fact
 from privatest.engines.records import check_count, counting_score

@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from privatest.charge import ANYBODY
+from privatest.charge_before_release import ANYBODY
 from privatest.errors import InvalidInput
 from privatest.privacy.composition import of_weight, weight
 from privatest.privacy.notion import (
@@ -70,8 +70,8 @@ def read_fraction(text: object) -> Fraction | None:
     """Return the amount that :func:`fraction_text` wrote; None for any other text."""
     try:
         numerator, _, denominator = text.partition("/")  # type: ignore[attr-defined]  # whatever a forger put there
-        found = Fraction(int(numerator), int(denominator))
-        return found if type(text) is str and fraction_text(found) == text else None
+        result = Fraction(int(numerator), int(denominator))
+        return result if type(text) is str and fraction_text(result) == text else None
     except (InvalidInput, AttributeError, TypeError, ValueError, ZeroDivisionError):
         return None
 
@@ -90,8 +90,8 @@ def price_of(text: object) -> Notion | None:
     if epsilon is not None:
         return Pure(epsilon) if epsilon > 0 else None
     try:
-        found = as_notion(text)
-        return found if not isinstance(found, Pure) and found.text == text else None
+        result = as_notion(text)
+        return result if not isinstance(result, Pure) and result.text == text else None
     except InvalidInput:
         return None
 
@@ -134,8 +134,8 @@ class Protection:
 
     def differences(self, before: Protection) -> dict[str, str]:
         """Return what :meth:`after` reads: the fields that differ from ``before``."""
-        found = {"neighbours": self.neighbours, "unit": self.unit or ""}
-        return {name: value for name, value in found.items() if value != (getattr(before, name) or "")}
+        result = {"neighbours": self.neighbours, "unit": self.unit or ""}
+        return {name: value for name, value in result.items() if value != (getattr(before, name) or "")}
 
     def converted(self, price: Notion, requested: Protection) -> Notion | None:
         """Return what a price for another protection counts as in a budget for this one; None if nothing follows.
@@ -160,8 +160,8 @@ def conversion_loss(price: Notion, budget: Notion) -> str | None:
     exact = isinstance(budget, Approx) and price.tradeoff  # composed by its own privacy-loss distribution
     if exact or (type(price) is type(budget) and not isinstance(price, Renyi)):
         return None
-    found = converted(price, budget)
-    return None if found is None or found == price else f"{price} counts as {found}, which says less"
+    result = converted(price, budget)
+    return None if result is None or result == price else f"{price} counts as {result}, which says less"
 
 
 def account_of(budget: Notion) -> Account:
@@ -222,10 +222,10 @@ class SummedAccount(Account):
     nothing = "0/1"
 
     def after(self, spent: str, price: Notion, times: int = 1) -> str:
-        found = converted(price, self.budget)
-        if found is None:
+        result = converted(price, self.budget)
+        if result is None:
             raise Inconvertible
-        return fraction_text((read_fraction(spent) or Fraction(0)) + times * weight(found))
+        return fraction_text((read_fraction(spent) or Fraction(0)) + times * weight(result))
 
     def reads(self, spent: object) -> bool:
         return (read_fraction(spent) or Fraction(0)) >= 0 and read_fraction(spent) is not None
@@ -237,16 +237,16 @@ class SummedAccount(Account):
         return abs(one - other) <= other * FLOATING
 
     def fits(self, spent: str) -> bool:
-        found = read_fraction(spent)
-        return found is not None and found <= weight(self.budget)
+        result = read_fraction(spent)
+        return result is not None and result <= weight(self.budget)
 
     def total(self, spent: str) -> Notion | None:
-        found = read_fraction(spent) or Fraction(0)
-        return of_weight(self.budget, found) if found > 0 else None
+        result = read_fraction(spent) or Fraction(0)
+        return of_weight(self.budget, result) if result > 0 else None
 
     def left(self, spent: str) -> Notion | None:
-        found = weight(self.budget) - (read_fraction(spent) or Fraction(0))
-        return of_weight(self.budget, found, up=False) if found > 0 else None
+        result = weight(self.budget) - (read_fraction(spent) or Fraction(0))
+        return of_weight(self.budget, result, up=False) if result > 0 else None
 
     def added_up(self, prices: Mapping[Notion, int]) -> Notion | None:
         """Add up epsilons, shifts mu, and for zcdp sqrt(2 rho)."""
@@ -303,8 +303,8 @@ class ComposedAccount(Account):
         total = self.total(spent)
         if total is None:
             return self.budget
-        found = epsilon - total.exact[0]
-        return Pure(found) if found > 0 else None
+        result = epsilon - total.exact[0]
+        return Pure(result) if result > 0 else None
 
     def added_up(self, prices: Mapping[Notion, int]) -> Notion | None:
         """Add up epsilons and deltas; the budget's delta is divided among the prices that need one."""
@@ -313,12 +313,12 @@ class ComposedAccount(Account):
         epsilon = lost = Fraction(0)
         for price, times in prices.items():
             if isinstance(price, Tv):
-                found: Notion | None = Approx(0, price.eta)  # exactly; a conversion has the budget's delta
+                result: Notion | None = Approx(0, price.eta)  # exactly; a conversion has the budget's delta
             else:
-                found = price if isinstance(price, Approx) else converted(price, Approx(1, delta / max(needy, 1)))
-            if found is None:
+                result = price if isinstance(price, Approx) else converted(price, Approx(1, delta / max(needy, 1)))
+            if result is None:
                 return None
-            epsilon, lost = epsilon + times * found.exact[0], lost + times * found.exact[1]
+            epsilon, lost = epsilon + times * result.exact[0], lost + times * result.exact[1]
         return Approx(epsilon, lost) if prices and lost < 1 else None
 
 
@@ -331,7 +331,7 @@ def _epsilon(counts: frozenset[tuple[Notion, int]], delta: Fraction) -> float:
 
 
 def _counts(spent: str) -> dict[Notion, int]:
-    return {found: times for text, times in json.loads(spent).items() if (found := price_of(text)) is not None}
+    return {result: times for text, times in json.loads(spent).items() if (result := price_of(text)) is not None}
 
 
 def _listed(counts: Mapping[str, int]) -> str:
@@ -344,6 +344,6 @@ def _finite(value: float) -> float:
 
 def _short(value: float, *, up: bool) -> Fraction:
     """Return a number of nine digits, rounded to the safe side."""
-    found = Fraction(f"{_finite(value):.9g}")
+    result = Fraction(f"{_finite(value):.9g}")
     step = Fraction(f"{max(_finite(value), 1e-300) * 1e-8:.1g}")
-    return found + step if up and found < Fraction(_finite(value)) else found
+    return result + step if up and result < Fraction(_finite(value)) else result

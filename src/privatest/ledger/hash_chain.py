@@ -25,7 +25,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
-from privatest.charge import Receipt, RecordedRelease
+from privatest.charge_before_release import Receipt, RecordedRelease
 from privatest.data_addresses import DataAddress
 from privatest.errors import LedgerTampered
 from privatest.ledger.budgets import (
@@ -160,8 +160,8 @@ class LedgerRow(NamedTuple):
         """Return what was released, with its receipt, to a request with the source ``given``. For checked rows only."""
         document = json.loads(self.release or "{}")
         source = document.pop(SOURCE, None) or {}
-        found = RecordedRelease(document)
-        found.receipt = Receipt(
+        result = RecordedRelease(document)
+        result.receipt = Receipt(
             dataset=self.dataset,
             request=self.request or "",
             recorded=datetime.fromisoformat(self.time),
@@ -174,7 +174,7 @@ class LedgerRow(NamedTuple):
             read=read,
             converted=converted,
         )
-        return found
+        return result
 
     @property
     def price(self) -> Notion:
@@ -184,9 +184,9 @@ class LedgerRow(NamedTuple):
     @property
     def protected(self) -> Protection:
         """What a request, or a first grant, protects. For checked rows only."""
-        found = Protection().after(self.about)
-        assert found is not None  # the hash is right, so this package wrote it
-        return found
+        result = Protection().after(self.about)
+        assert result is not None  # the hash is right, so this package wrote it
+        return result
 
     @property
     def budget(self) -> Notion:
@@ -223,12 +223,12 @@ def _checked_price(price: Notion | None) -> Notion:
 
 def converted_prices(prices: Mapping[tuple[Notion, Protection], int], budget: Protection) -> Counter[Notion]:
     """Return prices as a budget for these neighbours counts them. Raises Inconvertible."""
-    found: Counter[Notion] = Counter()
+    result: Counter[Notion] = Counter()
     for (price, requested), times in prices.items():
         if (one := budget.converted(price, requested)) is None:
             raise Inconvertible
-        found[one] += times
-    return found
+        result[one] += times
+    return result
 
 
 def is_object(text: str) -> bool:
@@ -264,7 +264,7 @@ class Entry:
         total: what is spent on the data set after this row, as the row has it.
         release: the recorded release, for rows of that kind; of an advance, how far the stream was released.
         hash: sha256 over this row and the hash of the one before.
-        about: what else was recorded: of a grant ``covers``, of a charge ``draw``, ``asked`` and ``source``, of both
+        about: what else was recorded: of a grant ``covers``, of a charge ``draw``, ``settings`` and ``source``, of both
             ``neighbours`` and ``unit`` if these are not "replace" and none, of a draw ``draw``, of a release
             ``source``.
     """

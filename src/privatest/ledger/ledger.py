@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privatest import numbers
-from privatest.charge import ANYBODY, RecordedRelease, differences
+from privatest.charge_before_release import ANYBODY, RecordedRelease, differences
 from privatest.data_addresses import DataAddress, is_covered, normalized_covers, overlap, touches
 from privatest.errors import (
     BudgetExceeded,
@@ -112,7 +112,7 @@ class Request(NamedTuple):
     price: Notion
     protected: Protection
     design: str
-    asked: Mapping[str, Any]
+    settings: Mapping[str, Any]
 
 
 def request_price(rule: str, epsilon: Number | None, privacy: Any) -> Notion:
@@ -123,10 +123,10 @@ def request_price(rule: str, epsilon: Number | None, privacy: Any) -> Notion:
         return Pure(numbers.positive(rule, epsilon=epsilon))
     if epsilon is not None:
         raise InvalidInput(f"epsilon={shown(epsilon)} and privacy={shown(privacy)} were both given. Give one of them.")
-    found = as_notion(privacy)
-    if found.price is None:
+    result = as_notion(privacy)
+    if result.price is None:
         raise InvalidInput(f"privacy={shown(privacy)} is no privacy at all: no budget pays for it.")
-    return found
+    return result
 
 
 def price_words(price: Notion) -> str:
@@ -222,8 +222,8 @@ def check_same(charge: LedgerRow, question: Request) -> None:
             f"{price_words(question.price)}. {remedy}"
         )
     if charge.design != question.design:
-        noted = charge.about.get("asked")
-        named = differences(noted, question.asked) if noted and question.asked else ""
+        noted = charge.about.get("settings")
+        named = differences(noted, question.settings) if noted and question.settings else ""
         raise RequestConflict(
             f"{where} was charged before for another design: {named}. {remedy}"
             if named
@@ -459,8 +459,8 @@ class Ledger:
         with self._read_of(dataset) as book:
             newest = self._newest(book, dataset)
             prices = converted_prices(book.prices(dataset), book.protected(dataset))
-        found = newest.account.added_up(prices)
-        return None if found is None and prices else amount(found)
+        result = newest.account.added_up(prices)
+        return None if result is None and prices else amount(result)
 
     def datasets(self) -> list[str]:
         """Return the names of all data sets that have a budget."""
@@ -479,7 +479,7 @@ class Ledger:
         release: Callable[[Any], Mapping[str, Any]] | None = None,
         further: Callable[[Any], Any] | None = None,
         source: DataAddress | None = None,
-        asked: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
         neighbours: str = "replace",
         unit: str | None = None,
     ) -> RecordedRelease:
@@ -505,7 +505,7 @@ class Ledger:
                 transaction. It may read the data again, and returns everything that was drawn, which is recorded before
                 ``release`` gets it. If it raises, the charge and the first draw stay. None: there is one step.
             source: what ``draw`` reads. It is recorded, and compared with what the data set's grant covers.
-            asked: the design's settings by name, recorded so that a later request of this name can be told what
+            settings: the design's settings by name, recorded so that a later request of this name can be told what
                 differs.
             neighbours, unit: whom the price protects, as for :meth:`grant`. Unit "*" stands for records of which each
                 names its person.
@@ -520,12 +520,12 @@ class Ledger:
         price = request_price("Nothing private is free.", epsilon, privacy)
         price_text(price)
         check_protected(neighbours=neighbours, **({} if unit is None else {"unit": unit}))
-        question = Request(dataset, request, price, Protection(neighbours, unit or None), design, dict(asked or {}))
+        question = Request(dataset, request, price, Protection(neighbours, unit or None), design, dict(settings or {}))
         for name, function in {"draw": draw, "release": release or dict, "further": further or dict}.items():
             if not callable(function):
                 raise InvalidInput(f"{name} must be a function, not a {type(function).__name__}.")
         again: dict[str, Any] = {"dataset": dataset, "request": request, "privacy": price, "design": design}
-        done = self.released(**again, source=source, asked=asked, neighbours=neighbours, unit=unit)
+        done = self.released(**again, source=source, settings=settings, neighbours=neighbours, unit=unit)
         if done is not None:
             return done
         self._check_all()
@@ -534,13 +534,13 @@ class Ledger:
             rows, _ = self._allowed(book, question, source)
         first = drawn = not rows
         if drawn:
-            found = draw()
-            if release is None and not isinstance(found, Mapping):
+            result = draw()
+            if release is None and not isinstance(result, Mapping):
                 raise InvalidInput(
-                    f"draw returned a {type(found).__name__}; without release= it is the release, a dict. Nothing was "
+                    f"draw returned a {type(result).__name__}; without release= it is the release, a dict. Nothing was "
                     "charged."
                 )
-            rows, first = self._charge(question, source, found)
+            rows, first = self._charge(question, source, result)
         charge, newest = rows["charge"], rows.get("release") or rows.get("draw") or rows["charge"]
         try:
             if newest.kind == "charge" and further is not None:
@@ -551,8 +551,8 @@ class Ledger:
                 newest = self._record(dataset, request, "draw", text)
             if newest.kind != "release":
                 whole = newest.about["draw"]
-                made = release_text(whole if release is None else release(whole), charge.about.get("source"))
-                newest = self._record(dataset, request, "release", made)
+                text = release_text(whole if release is None else release(whole), charge.about.get("source"))
+                newest = self._record(dataset, request, "release", text)
         except LedgerTampered:
             raise
         except BaseException as error:
@@ -573,13 +573,13 @@ class Ledger:
         privacy: Any = None,
         design: str,
         source: DataAddress | None = None,
-        asked: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
         neighbours: str = "replace",
         unit: str | None = None,
     ) -> RecordedRelease | None:
         """Return the release of a completed request; None if there is none yet. Nothing is charged.
 
-        Its ``receipt`` says when it was recorded and for which source; ``source``, ``asked``, ``neighbours`` and
+        Its ``receipt`` says when it was recorded and for which source; ``source``, ``settings``, ``neighbours`` and
         ``unit`` are only compared.
 
         Raises:
@@ -593,7 +593,7 @@ class Ledger:
         charge, release = earlier.get("charge"), earlier.get("release")
         if charge is None:
             return None
-        question = Request(dataset, request, price, Protection(neighbours, unit or None), design, asked or {})
+        question = Request(dataset, request, price, Protection(neighbours, unit or None), design, settings or {})
         check_same(charge, question)
         return None if release is None else self._recorded(release, question.protected, source, replayed=True)
 
@@ -756,7 +756,7 @@ class Ledger:
     def _charge(self, question: Request, source: DataAddress | None, draw: object) -> tuple[dict[str, LedgerRow], bool]:
         """Record charge and draw in one row, unless another process did; return the rows, and whether it did not."""
         facts = {
-            "asked": question.asked,
+            "settings": question.settings,
             "source": None if source is None else {"name": source.name, "identity": source.identity},
             **question.protected.differences(Protection()),
         }
@@ -789,8 +789,8 @@ class Ledger:
                     f"The charge of request {request!r} on data set {dataset!r} is gone from the ledger "
                     f"{book.ledger}. Its release is not given out."
                 )
-            if (found := earlier.get("release") or earlier.get(kind)) is not None:
-                return found
+            if (result := earlier.get("release") or earlier.get(kind)) is not None:
+                return result
             return book.follow(charge, kind, text)
 
     def _standing(self, dataset: str) -> LedgerRow:

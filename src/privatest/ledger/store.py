@@ -134,10 +134,10 @@ class Book:
 
     def exists(self) -> bool:
         """Whether the database has a ledger's tables."""
-        found = [table.name for table in (rows, head) if inspect(self.connection).has_table(table.name)]
-        if len(found) == 1:
-            raise LedgerTampered(f"The ledger {self.ledger} lost a table: only {found[0]} is left.")
-        return bool(found)
+        result = [table.name for table in (rows, head) if inspect(self.connection).has_table(table.name)]
+        if len(result) == 1:
+            raise LedgerTampered(f"The ledger {self.ledger} lost a table: only {result[0]} is left.")
+        return bool(result)
 
     def create(self) -> None:
         """Create the tables and the head record of an empty ledger."""
@@ -150,10 +150,10 @@ class Book:
 
     def head(self) -> Head:
         """Return the head record; a transaction that writes locks it, so that nobody else writes."""
-        found = self.connection.execute(THE_HEAD_LOCKED if self.writing else THE_HEAD).all()
-        if len(found) != 1:
-            raise LedgerTampered(f"The ledger {self.ledger} has {len(found)} head records, not one.")
-        version, count, newest = found[0]
+        result = self.connection.execute(THE_HEAD_LOCKED if self.writing else THE_HEAD).all()
+        if len(result) != 1:
+            raise LedgerTampered(f"The ledger {self.ledger} has {len(result)} head records, not one.")
+        version, count, newest = result[0]
         if version != FORMAT:
             raise LedgerUnreadable(
                 f"The ledger {self.ledger} is of version {version!r}; this privatest reads version {FORMAT}. "
@@ -165,13 +165,13 @@ class Book:
         """Return the head record; raise LedgerTampered if it does not name the newest row."""
         at = self.head()
         newest = self._first(NEWEST)
-        found = EMPTY if newest is None else Head(newest.sequence, newest.hash)
-        if at != found:
+        result = EMPTY if newest is None else Head(newest.sequence, newest.hash)
+        if at != result:
             raise LedgerTampered(
                 f"Rows of the ledger {self.ledger} were removed, inserted or changed: the head record counts "
-                f"{at.rows!r}, the newest row is number {found.rows}. Run ledger.verify(), and restore the "
+                f"{at.rows!r}, the newest row is number {result.rows}. Run ledger.verify(), and restore the "
                 "ledger from a backup.",
-                found.rows,
+                result.rows,
             )
         return at
 
@@ -181,8 +181,8 @@ class Book:
 
     def request(self, dataset: str, request: str) -> dict[str, LedgerRow]:
         """Return the rows of one request by kind: none, or a charge and perhaps a draw and a release."""
-        found = self.connection.execute(OF_REQUEST, {"dataset": dataset, "request": request})
-        by_kind = {row.kind: row for row in (LedgerRow(*values).checked(self.ledger) for values in found)}
+        result = self.connection.execute(OF_REQUEST, {"dataset": dataset, "request": request})
+        by_kind = {row.kind: row for row in (LedgerRow(*values).checked(self.ledger) for values in result)}
         if by_kind and "charge" not in by_kind:
             kind, row = next(iter(by_kind.items()))
             bad = f"Row {row.sequence} of the ledger {self.ledger} is a {kind} without its charge."
@@ -196,39 +196,39 @@ class Book:
     def rows(self, after: int | None, limit: int) -> list[LedgerRow]:
         """Return the rows after a sequence number, unchecked; None: from the first row, whatever its number."""
         statement, values = (IN_ORDER, {}) if after is None else (AFTER, {"after": after})
-        return [LedgerRow(*found) for found in self.connection.execute(statement.limit(limit), values)]
+        return [LedgerRow(*result) for result in self.connection.execute(statement.limit(limit), values)]
 
     def history(self, dataset: str | None) -> list[LedgerRow]:
         """Return all rows, or those of one data set, oldest first."""
-        found = (
+        result = (
             self.connection.execute(AFTER, {"after": EMPTY.rows})
             if dataset is None
             else self.connection.execute(OF_DATASET, {"dataset": dataset})
         )
-        return [LedgerRow(*values).checked(self.ledger) for values in found]
+        return [LedgerRow(*values).checked(self.ledger) for values in result]
 
     def prices(self, dataset: str) -> Counter[tuple[Notion, Protection]]:
         """Return how many charges of each price and protection a data set has."""
-        found = [
+        result = [
             LedgerRow(*values).checked(self.ledger) for values in self.connection.execute(CHARGES, {"dataset": dataset})
         ]
-        return Counter((row.price, row.protected) for row in found)
+        return Counter((row.price, row.protected) for row in result)
 
     def protected(self, dataset: str) -> Protection:
         """Return what a data set's budget protects."""
-        found = Protection()
+        result = Protection()
         for values in self.connection.execute(GRANTS_OF, {"dataset": dataset}):
-            found = found.after(LedgerRow(*values).checked(self.ledger).about) or found
-        return found
+            result = result.after(LedgerRow(*values).checked(self.ledger).about) or result
+        return result
 
     def covers(self) -> dict[str, list[str]]:
         """Return the sources that each data set's grant names, without data sets that allow any source."""
-        found: dict[str, list[str]] = {}
+        result: dict[str, list[str]] = {}
         for values in self.connection.execute(GRANTS):
             row = LedgerRow(*values).checked(self.ledger)
             if (named := row.about.get("covers")) is not None:  # a grant without covers does not change them
-                found[row.dataset] = list(named)
-        return {dataset: named for dataset, named in found.items() if named}
+                result[row.dataset] = list(named)
+        return {dataset: named for dataset, named in result.items() if named}
 
     def datasets(self) -> list[str]:
         """Return the names of all data sets, in alphabetical order."""
@@ -283,8 +283,8 @@ class Book:
         return row
 
     def _first(self, statement: Select[Any], **values: str) -> LedgerRow | None:
-        found = self.connection.execute(statement, values).first()
-        return None if found is None else LedgerRow(*found).checked(self.ledger)
+        result = self.connection.execute(statement, values).first()
+        return None if result is None else LedgerRow(*result).checked(self.ledger)
 
 
 Target = str | os.PathLike[str] | URL
@@ -368,9 +368,9 @@ class Address:
         if self.path is None:
             return
         with contextlib.suppress(OSError):  # SQLite will say what is wrong, or open a file that another process made
-            made = os.open(os.path.realpath(self.path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            os.fchmod(made, 0o600)
-            os.close(made)
+            file = os.open(os.path.realpath(self.path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            os.fchmod(file, 0o600)
+            os.close(file)
 
 
 def absolute(text: str) -> Path:
@@ -484,9 +484,9 @@ class FileConnection(sqlite3.Connection):
 
     def cursor(self, *factory: Any, **how: Any) -> Any:
         """Return a cursor that is closed with the connection."""
-        found = super().cursor(*factory, **how)
-        self._cursors.add(found)
-        return found
+        result = super().cursor(*factory, **how)
+        self._cursors.add(result)
+        return result
 
     def close(self) -> None:
         """Close the connection and all of its cursors."""

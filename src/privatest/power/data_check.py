@@ -19,7 +19,7 @@ from privatest.data_addresses import reading_facts
 from privatest.decision.design import design
 from privatest.decision.run import Design
 from privatest.engines.arrays import ArrayRecords
-from privatest.engines.csv import field_number
+from privatest.engines.csv_fields import field_number
 from privatest.engines.records import Column, counting_score, fold, folded_labels, guarded
 from privatest.errors import InvalidInput, shown
 from privatest.facts import Described, Fact, plain_value

@@ -19,7 +19,7 @@ from privatest.changepoint.block_sums import SumsModel, law_of
 from privatest.changepoint.block_tests import Voter, check_errors, names_of, voter_of, whole_of
 from privatest.changepoint.cusum import MOST_BLOCKS, Chart, Mixed
 from privatest.changepoint.detector_search import BlockTuner, Clamp, fit_of_blocks, paper_of, paper_test
-from privatest.charge import fingerprint
+from privatest.charge_before_release import fingerprint
 from privatest.decision import PrivateTest
 from privatest.errors import Infeasible, InvalidInput
 from privatest.facts import Fact

@@ -18,12 +18,12 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from privatest.charge import ANYBODY, Charge, Draw, fingerprint, make_charge
+from privatest.charge_before_release import ANYBODY, Charge, Draw, fingerprint, make_charge
 from privatest.data_addresses import format_of
 from privatest.decision.run import Outcome
 from privatest.engines.records import ORDERED, Column, Records
+from privatest.engines.rows_per_person import DIGEST, PlacedRecords, Turns, UnitName
 from privatest.engines.sources import open_for, placed
-from privatest.engines.units import DIGEST, PlacedRecords, Turns, UnitName
 from privatest.errors import InvalidDocument, InvalidInput, RequestConflict
 from privatest.facts import Described
 from privatest.hypotheses import Hypothesis

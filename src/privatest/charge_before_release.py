@@ -130,7 +130,7 @@ class Charge:
         dataset, request: the data set that pays, and the request's name.
         price: an exact epsilon, or a notion that is not pure; the ledger gets it as ``epsilon`` or ``privacy``.
         design: fingerprint of everything the release depends on besides the data.
-        asked: the design's settings by name.
+        settings: the design's settings by name.
         source: what is read.
         neighbours, unit: whom the price protects: "replace" or "add-remove", and the column that names the person.
     """
@@ -140,15 +140,15 @@ class Charge:
     request: str
     price: Fraction | NotionPrice
     design: str
-    asked: Mapping[str, Any]
+    settings: Mapping[str, Any]
     source: DataAddress
     neighbours: str = "replace"
     unit: str | None = None
 
     def earlier(self) -> dict[str, Any] | None:
         """Return the release of this request if it was completed before, without noise or charge; else None."""
-        found: dict[str, Any] | None = self.ledger.released(**self._arguments)
-        return found
+        result: dict[str, Any] | None = self.ledger.released(**self._arguments)
+        return result
 
     def perform(
         self,
@@ -158,8 +158,8 @@ class Charge:
     ) -> dict[str, Any]:
         """Record the draw with the charge and compute the release from it; what is recorded already is used again."""
         more = {} if further is None else {"further": further}
-        found: dict[str, Any] = self.ledger.perform(**self._arguments, draw=draw, release=release, **more)
-        return found
+        result: dict[str, Any] = self.ledger.perform(**self._arguments, draw=draw, release=release, **more)
+        return result
 
     def advance(self, position: int, mark: str, after: str) -> None:
         """Record how far the stream that this request began was released, before any of it is shown."""
@@ -271,8 +271,8 @@ def run_charged(
         return {name: value for name, value in kept.items() if name not in ("receipt", "replayed")}
 
     recorded = charge.perform(draw, document, further)
-    found: Any = replace(read(recorded), receipt=getattr(recorded, "receipt", None))  # type: ignore[type-var]
-    answer: R = found
+    result: Any = replace(read(recorded), receipt=getattr(recorded, "receipt", None))  # type: ignore[type-var]
+    answer: R = result
     return answer
 
 
@@ -284,11 +284,11 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def _settings(design: Mapping[str, Any]) -> dict[str, Any]:
     """Return the short settings of a design by name, without its tables."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, value in design.items():
         inside = value.items() if isinstance(value, Mapping) else [(name, value)]
-        found |= {key: entry for key, entry in inside if key != "format" and _short(entry)}
-    return found
+        result |= {key: entry for key, entry in inside if key != "format" and _short(entry)}
+    return result
 
 
 def _short(value: Any) -> bool:

@@ -228,12 +228,12 @@ def read_lines(lines: Iterable[bytes | str], *, table: bool = False) -> LineFiel
     4
     """
     try:
-        found = iter(lines)
+        result = iter(lines)
     except TypeError:
         raise InvalidData(f"lines={shown(lines)} must be lines of text, such as a list or an open file.") from None
     if table:
-        return CsvText(b"".join(_line_bytes(line).removesuffix(b"\n") + b"\n" for line in found))
-    return LineFields([_line_field(line) for line in found])
+        return CsvText(b"".join(_line_bytes(line).removesuffix(b"\n") + b"\n" for line in result))
+    return LineFields([_line_field(line) for line in result])
 
 
 def _line_bytes(line: bytes | str) -> bytes:

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from privatest.engines.arrays import RowStream, StreamedRecords, StreamRecords
 from privatest.engines.key_columns import Keys, UnitCodes, group_codes, plain_key
-from privatest.engines.orders import OrderedRecords, ranks
+from privatest.engines.orders_and_ties import OrderedRecords, ranks
 from privatest.engines.records import (
     Column,
     Promise,
@@ -92,9 +92,9 @@ class UnitRecords(StreamedRecords):
 
     def _cells(self, cells: Cells) -> tuple[list[int], Surplus]:
         score = index_score(cells)
-        units, found, counts = self._tally(lambda records: records.series(score))
+        units, result, counts = self._tally(lambda records: records.series(score))
         person, sizes = _rows_of_persons(units, counts)
-        return Surplus.split(person, found, counts, sizes <= self.most, cells.count + 1, self.most)
+        return Surplus.split(person, result, counts, sizes <= self.most, cells.count + 1, self.most)
 
     def _tally(self, scores_of: Callable[[Column], Integers]) -> Pairs:
         """Return every pair of unit and score, sorted, with the number of rows that have it."""
@@ -196,18 +196,18 @@ class Turns:
 
     def names(self, parts: Sequence[Keys]) -> tuple[list[UnitName], Integers]:
         """Return the names or digests of the units, and the number of each row's unit among them; -1 for no unit."""
-        found: dict[UnitName, int] = {}
+        result: dict[UnitName, int] = {}
         rows = []
         for part in parts:
             values = part.values[part.present]
             distinct, place = np.unique(values, return_inverse=True)
             texts = distinct.tolist() if part.distinct is None else [part.distinct[int(at)] for at in distinct]
             known = [self._name_or_digest(text) for text in texts]
-            code = [-1 if name is None else found.setdefault(name, len(found)) for name in known]
+            code = [-1 if name is None else result.setdefault(name, len(result)) for name in known]
             row = np.full(len(part.values), -1, dtype=np.int64)
             row[part.present] = np.array(code, dtype=np.int64)[place.reshape(-1)] if len(code) else -1
             rows.append(row)
-        return list(found), np.concatenate([np.empty(0, dtype=np.int64), *rows])
+        return list(result), np.concatenate([np.empty(0, dtype=np.int64), *rows])
 
     def counting(self, names: list[UnitName], owner: Integers, places: Integers, scores: Integers) -> Truths:
         """Return which rows count: of each unit the first ones by place, at most ``most`` with those taken before.
@@ -279,8 +279,8 @@ class PlacedRecords(OrderedRecords):
         return len(scores), sum(scores.tolist())
 
     def _cells(self, cells: Cells) -> tuple[list[int], None]:
-        found = self.series(index_score(cells))
-        return np.bincount(found, minlength=cells.count + 1).tolist(), None
+        result = self.series(index_score(cells))
+        return np.bincount(result, minlength=cells.count + 1).tolist(), None
 
     def _sorted(self, score: Score) -> tuple[Integers, Integers]:
         scores, units, keys = [], [], []

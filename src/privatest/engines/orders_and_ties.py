@@ -100,7 +100,7 @@ class OrderedRecords(StreamRecords):
 
     def _sorted(self, score: Score) -> tuple[Integers, Integers]:
         parts = [(part.records.series(score), part.order) for part in self.stream.parts()]
-        scores = np.concatenate([np.empty(0, np.int64), *(found for found, _ in parts)])
+        scores = np.concatenate([np.empty(0, np.int64), *(result for result, _ in parts)])
         places = ranks([keys for _, keys in parts if keys is not None])
         self._agree(len(scores))
         by_order = np.lexsort((scores, places))
@@ -143,9 +143,9 @@ def ranks(parts: Sequence[Keys]) -> Integers:
     if parts[0].distinct is not None:
         values = _codes(parts, values)
     distinct, places = np.unique(np.concatenate(values), return_inverse=True)
-    found = np.full(len(present), len(distinct), dtype=np.int64)
-    found[present] = places.reshape(-1)
-    return found
+    result = np.full(len(present), len(distinct), dtype=np.int64)
+    result[present] = places.reshape(-1)
+    return result
 
 
 def keys_at(parts: Sequence[Keys], places: Iterable[int]) -> list[int | float | str | None]:
@@ -155,12 +155,12 @@ def keys_at(parts: Sequence[Keys], places: Iterable[int]) -> list[int | float | 
     """
     rows = np.argsort(ranks(parts), kind="stable")
     starts = np.cumsum([0, *(len(part.values) for part in parts)])
-    found = []
+    result = []
     for place in places:
         row = int(rows[place])
         part = int(np.searchsorted(starts, row, side="right")) - 1
-        found.append(_plain_at(_without_nan(parts[part]), row - int(starts[part])))
-    return found
+        result.append(_plain_at(_without_nan(parts[part]), row - int(starts[part])))
+    return result
 
 
 def _plain_at(keys: Keys, row: int) -> int | float | str | None:
@@ -174,12 +174,12 @@ def _plain_at(keys: Keys, row: int) -> int | float | str | None:
 
 def order_forms(parts: Iterable[Keys]) -> set[str]:
     """Return the forms of an order's keys; none if their type sorts by itself. See ``Records.order_forms``."""
-    found: set[str] = set()
+    result: set[str] = set()
     for part in map(_without_nan, parts):
         if part.distinct is None:
             break
-        found |= {_form(part.distinct[int(at)], part.untyped) for at in np.unique(part.values[part.present])}
-    return found
+        result |= {_form(part.distinct[int(at)], part.untyped) for at in np.unique(part.values[part.present])}
+    return result
 
 
 def _form(key: Any, untyped: bool) -> str:
