@@ -42,7 +42,7 @@ from privatest.engines.records import (
     unsupported_type,
 )
 from privatest.engines.rows_per_person import sum_of_persons
-from privatest.engines.score_sql import IbisLanguage, few_steps, score_of_number, score_of_text
+from privatest.engines.score_sql import IbisLanguage, few_steps, grouped_score, score_of_number, score_of_text
 from privatest.errors import InvalidData, MissingExtra
 from privatest.numbers import Integers, suggestion
 from privatest.scores import Cells, GroupedCells, Score
@@ -487,7 +487,7 @@ class SqlRecords(SourceRecords):
         """Return the score of each row as a column."""
         if isinstance(score.cells, GroupedCells):
             cell = self._score(index_score(score.cells.inner))
-            return sql.grouped_score(score, cell, self.rows.g, self.group_texts, self.language)
+            return grouped_score(score, cell, self.rows.g, self.group_texts, self.language)
         if self.rows.r.type().is_string():
             return score_of_text(score, self.rows.r, self.language)
         x = self.language.double(self.rows.r)

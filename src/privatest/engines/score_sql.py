@@ -207,7 +207,7 @@ def score_of_text(score: Score, x: Any, language: IbisLanguage) -> Any:
     return _of_text(score.cells, score.table, x, language)
 
 
-def grouped_score(score: Score, cell: Any, group: Any, texts: Sequence[Sequence[str]], language: Language) -> Any:
+def grouped_score(score: Score, cell: Any, group: Any, texts: Sequence[Sequence[str]], language: IbisLanguage) -> Any:
     """Return the score of a record from its inner cell and the text of its group.
 
     Args:

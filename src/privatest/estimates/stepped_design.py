@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from privatest import numbers
-from privatest.charge import Draw
+from privatest.charge_before_release import Draw
 from privatest.decision.run import Budgeted, check_costs, cost_fact, hidden_fact
 from privatest.errors import InvalidInput, shown
 from privatest.estimates.table import Table, TableAnswer, TableEstimate, bounded_mean
