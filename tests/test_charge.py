@@ -1,4 +1,4 @@
-"""Everything that runs on data, through a ledger: charged once, released once, nothing charged by a call that fails."""
+"""What a run costs: what was asked, no less than it loses, and nothing where the ledger cannot be asked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import privatest as pt
-from privatest.errors import BudgetExceeded, InvalidInput, RequestConflict
+from privatest.errors import InvalidInput
 from privatest.numbers import rational
 
 RNG = np.random.default_rng(7)
@@ -22,23 +22,8 @@ SERIES = np.concatenate([RNG.integers(0, 2, 150) * 0, np.ones(150, dtype=np.int6
 Ask = Callable[..., Any]
 
 
-def decide(data: Any = COIN, **ledger: Any) -> Any:
-    return pt.design("bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.5, n=40).run(data, **ledger)
-
-
-def best_run(data: Any = COIN[:6], **ledger: Any) -> Any:
-    return pt.optimum("bernoulli(0.3)", "bernoulli(0.6)", epsilon=0.5, n=6).test.run(data, **ledger)
-
-
 def fit(data: Any = COIN, **ledger: Any) -> Any:
     return pt.goodness_of_fit(data, [0.5, 0.5], distance=0.3, epsilon=0.5, beta=None, **ledger)
-
-
-def detect(data: Any = SERIES, **ledger: Any) -> Any:
-    return pt.detect_change(data, "bernoulli(0.1)", "bernoulli(0.9)", epsilon=0.5, **ledger)
-
-
-ASKS: dict[str, Ask] = {"test": decide, "optimum": best_run, "fit": fit, "detect": detect}
 
 
 @pytest.fixture
@@ -46,39 +31,6 @@ def ledger(tmp_path: Path) -> pt.Ledger:
     found = pt.Ledger(tmp_path / "ledger.db")
     found.grant("d", epsilon=1)
     return found
-
-
-@pytest.mark.parametrize("name", ASKS)
-class TestEveryRelease:
-    def test_is_charged_once_and_returned_again(self, name: str, ledger: pt.Ledger) -> None:
-        first = ASKS[name](ledger=ledger, dataset="d", request="r")
-        assert ledger.spent("d") == Fraction(1, 2)
-        again = [ASKS[name](ledger=ledger, dataset="d", request="r") for _ in range(5)]
-        assert all(release == first for release in again)
-        assert type(again[0]) is type(first)
-        assert ledger.spent("d") == Fraction(1, 2)
-        assert first.private
-        assert ledger.verify() == 3
-
-    def test_another_request_is_charged_again_until_the_budget_ends(self, name: str, ledger: pt.Ledger) -> None:
-        for request in ("r", "s"):
-            ASKS[name](ledger=ledger, dataset="d", request=request)
-        with pytest.raises(BudgetExceeded, match=r"0\.5 asked, 0\.0 left"):
-            ASKS[name](ledger=ledger, dataset="d", request="t")
-        assert ledger.left("d") == 0
-
-    def test_what_is_released_is_what_is_recorded(self, name: str, ledger: pt.Ledger) -> None:
-        release = ASKS[name](ledger=ledger, dataset="d", request="r")
-        recorded = [entry for entry in ledger.history("d") if entry.kind == "release"]
-        assert len(recorded) == 1
-        assert type(release).from_dict(recorded[0].release) == release
-
-    def test_the_name_of_a_request_stands_for_one_design(self, name: str, ledger: pt.Ledger) -> None:
-        ASKS[name](ledger=ledger, dataset="d", request="r")
-        other = pt.design("bernoulli(0.2)", "bernoulli(0.6)", epsilon=0.5, n=40)
-        with pytest.raises(RequestConflict):
-            other.run(COIN, ledger=ledger, dataset="d", request="r")
-        assert ledger.spent("d") == Fraction(1, 2)
 
 
 def test_every_price_is_what_was_asked_and_covers_the_loss(ledger: pt.Ledger) -> None:

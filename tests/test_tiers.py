@@ -57,7 +57,7 @@ def test_times_are_known_of_the_tests_that_there_are() -> None:
     assert is_there(f"{own}[long]")
     assert is_there("src/privatest/bounds/lower_bound.py::privatest.bounds.lower_bound.lower_bound")
     assert not is_there("tests/gone.py::test_times_are_known_of_the_tests_that_there_are")
-    assert not is_there("tests/test_markup.py::test_times_are_known_of_the_tests_that_there_are")
+    assert not is_there("tests/test_errors.py::test_times_are_known_of_the_tests_that_there_are")
 
 
 def test_what_takes_longest_comes_first_and_files_stay_together() -> None:

@@ -40,17 +40,6 @@ def blocks(**changes: Any) -> SumBlocks:
     return SumBlocks(SCORE, **settings | changes)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("floor", "vote"),
-    [(-100, 9), (-4, 9), (-3, 5), (0, 5), (1, 2), (4, 2), (5, -7), (8, -7), (9, -7), (100, -7)],
-)
-def test_the_vote_of_a_noisy_total(floor: int, vote: int) -> None:
-    """Below -3, then four values a bin; T and T + 1/2 have one floor."""
-    for doubled in (2 * floor, 2 * floor + 1):
-        assert blocks().votes([doubled]) == [vote]
-        assert blocks().votes([doubled, 2 * floor] * 200) == [vote] * 400
-
-
 def test_totals_of_a_block_have_room_for_its_noise() -> None:
     most = LARGEST_TOTAL // 4 // max(abs(SCORE.low), abs(SCORE.high))
     blocks(block=most)

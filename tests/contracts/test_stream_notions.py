@@ -7,7 +7,6 @@ the noise's probabilities. Every check is shown failing where a record moves the
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import replace
@@ -23,7 +22,6 @@ from privatest.changepoint.block_sums import SumsModel, law_of
 from privatest.changepoint.detector_search import best_choice
 from privatest.changepoint.exponential_mechanism import ExponentialDetector
 from privatest.engines import open_source
-from privatest.errors import InvalidDocument
 from privatest.hypotheses import make_pair
 from privatest.privacy import Noise, Notion, canonical_noise
 from privatest.privacy.canonical_noise import loss_range
@@ -34,8 +32,7 @@ from privatest.streams import Sequential, SequentialPlan
 from privatest.streams.block_schedule import voting_blocks
 from privatest.streams.blocks import SumBlocks
 from privatest.streams.evalues import PARTS
-from privatest.streams.monitor import MonitorTargets, pair_plan
-from privatest.streams.monitor_plan import Cusum, MonitorPlan
+from privatest.streams.monitor_plan import Cusum
 from privatest.streams.sequential_plan import Boundaries
 from tests.sequential import plans
 
@@ -266,19 +263,3 @@ def test_evalues_are_finite_and_have_mean_one_at_most(notion: Notion) -> None:
 
 
 # Designs, documents, states, prices.
-
-
-def test_a_stream_whose_noise_does_not_meet_its_notion_is_refused() -> None:
-    watch = pair_plan(PAIR, pt.gdp(1), "cusum", MonitorTargets(0.1, 1e4, None))
-    document = json.loads(watch.text)
-    assert MonitorPlan.from_dict(document).privacy == pt.gdp(1)
-    for broken in ({"budget": "gdp(0.9)"}, {"budget": "pure(9)"}, {"max_rows_per_unit": 2}):
-        with pytest.raises(InvalidDocument):
-            MonitorPlan.from_dict({**document, **broken})
-    with pytest.raises(InvalidDocument, match="'budget' is missing"):
-        MonitorPlan.from_dict({name: value for name, value in document.items() if name != "budget"})
-    other = json.loads(plan(pt.gdp(1)).text)
-    with pytest.raises(InvalidDocument, match="does not meet"):
-        SequentialPlan.from_dict({**other, "budget": "zcdp(0.4)"})
-    with pytest.raises(InvalidDocument, match="does not hide"):
-        SumBlocks(clamped_score(PAIR, (-1, 1), 5), canonical_noise(pt.gdp(1), 4), 4, 0, 1, np.array([1, -1]))

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
-from privatest import engines
-from privatest.errors import InvalidData, InvalidDocument
+from privatest.errors import InvalidDocument
 from privatest.fit import design_fit
-from privatest.fit.fit_test import histogram, read_domain
-from privatest.privacy import system_source
-from privatest.scores import Cells, EdgeCells, IntegerCells, LabelCells
+from privatest.fit.fit_test import read_domain
+from privatest.scores import Cells, EdgeCells, IntegerCells
 
 
 def test_continuous_nulls_get_bins_of_equal_probability() -> None:
@@ -56,38 +52,3 @@ def test_edges_put_every_number_somewhere_and_odd_ones_apart() -> None:
     for broken in ({"kind": "edges"}, backwards, {"kind": "x"}):
         with pytest.raises(InvalidDocument):
             Cells.from_dict(broken)
-
-
-SOURCES = [
-    lambda x: x,
-    lambda x: x.tolist(),
-    lambda x: x.astype(object),
-    lambda x: pd.Series(x),
-    lambda x: pd.Series(x, dtype="Float64"),
-    lambda x: x.astype(np.float32),
-]
-CELLS: list[Cells] = [
-    LabelCells((0, 1, 2, 3)),
-    IntegerCells(np.array([-5, 0, 2]), 9),
-    EdgeCells((0.5, 1.5, 2.5)),
-]
-
-
-@pytest.mark.parametrize("cells", CELLS, ids=lambda cells: cells.kind)
-def test_histogram_is_the_same_from_every_source(cells: Cells) -> None:
-    numbers = np.array([0.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0, 77.0, np.nan, -1.0, 0.0])
-    expected = np.bincount(cells.index(numbers), minlength=cells.count + 1)
-    expected[2] += expected[-1]
-    for source in SOURCES:
-        counts = histogram(engines.open_source(source(numbers)), cells, odd=2, source=system_source)
-        assert counts.tolist() == expected[:-1].tolist()
-        assert counts.sum() == len(numbers)
-
-
-def test_records_of_the_wrong_type_are_refused_by_column_type_only() -> None:
-    with pytest.raises(InvalidData, match="text"):
-        histogram(engines.open_source(np.array(["a", "b"])), EdgeCells((1.0,)), odd=0, source=system_source)
-    counts = histogram(
-        engines.open_source([1.0, "b", math.nan, None, 3]), EdgeCells((2.0,)), odd=0, source=system_source
-    )
-    assert counts.tolist() == [4, 1]
