@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +22,7 @@ from privatest.privacy import Noise, seeded_source
 from privatest.privacy.canonical_noise import counts_noise
 from privatest.privacy.notion import Neighbourhood
 from privatest.results import Table
+from privatest.scores import EdgeCells
 
 NOTIONS = [pt.pure(1), pt.zcdp(0.5), pt.approx(1, 1e-6), pt.tv(0.2), pt.gdp(1)]
 
@@ -94,6 +96,31 @@ def test_no_law_exceeds_the_bound_for_its_mean_and_variance(seed: int) -> None:
                 truth += chance * float(noise.sf(5.0 * (x - float(np.dot(counts, values))) - 1e-9))
         assert truth <= bound.at_least(x, mean, variance) * (1 + 1e-9)
         assert truth <= bound.at_least(x, mean, 2 * variance) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("fine", [2, 3, 7])
+@pytest.mark.parametrize("known", [True, False])
+def test_the_bound_of_a_table_holds_whatever_its_weights_were_rounded_to(known: bool, fine: int) -> None:
+    """Records that lie where rounding moves the weights most; the exact tail of the sum is that of the rounded ones."""
+    n, rng = 400, np.random.default_rng(fine)
+    noise, unit = noise_of(pt.pure(8)), np.sort(np.append(rng.random(3), [0.0, 1.0]))
+    plain = Table(EdgeCells(tuple(range(4))), (0,) * 6, noise, n if known else None, epsilon=8.0)
+    missed = 0
+    for cell, upper in itertools.product(range(1, 4), (False, True)):
+        law = np.full(5, 0.01)
+        law[cell] += 1 - law.sum()
+        mean = float(law @ unit)
+        variance = float(law @ (unit - mean) ** 2)
+        weights = plain.statistic(unit, fine).weights
+        middle = n * float(law @ weights[:-1])
+        for away in (-3, -1, 0, 1, 3):
+            seen = replace(plain.statistic(unit, fine), doubled=round(2 * middle + away * 2 * math.sqrt(n) * fine / 9))
+            found = seen.bound(unit, mean, variance, [n], upper=upper)
+            exact = seen.tail(law, [n], int(upper))
+            assert exact <= found * (1 + 1e-9)
+            rounded = np.ptp(weights[:-1] - np.ptp(weights[:-1]) * unit)
+            missed += rounded > 0.2
+    assert missed  # some weights were rounded by much
 
 
 # Answers --------------------------------------------------------------------------------------------------------------
