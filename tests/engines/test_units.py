@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import io
 import math
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -16,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import privatest as pt
 from privatest import engines
 from privatest.engines.records import Surplus
 from privatest.errors import InvalidData
@@ -202,3 +205,47 @@ def test_order_by_every_type(kind: str, library: str) -> None:
     elif library == "pandas objects":
         source = pd.DataFrame({"when": pd.Series(ORDERS[kind], dtype=object), "x": table["x"].to_numpy()})
     assert engines.open_source(source, column="x", order="when").series(DIGITS).tolist() == [1, 2, 3, 4]
+
+
+def _objects(values: list[Any]) -> Any:
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+ONE = [
+    (7, "7"),
+    ("7", b"7"),
+    (np.int64(7), "7.0"),
+    (7.5, "7.5"),
+    (Decimal(7), "007"),
+    (True, "1"),
+    ("a", b"a"),
+    (7, " 7 "),
+]
+
+
+@pytest.mark.parametrize("names", ONE, ids=str)
+def test_one_person_is_one_however_a_column_of_objects_holds_the_name(names: tuple[Any, Any]) -> None:
+    """pandas reads a long CSV file in parts, and a column of numbers as texts from the part on that holds a text."""
+    who = pd.Series(_objects([*names, "zoe"]), dtype=object)
+    table = pd.DataFrame({"who": who, "x": [1.0, 1.0, 1.0], "arm": ["a", "b", "b"]})
+    assert engines.open_source(table, column="x", unit="who", max_rows_per_unit=1).count() == 2
+    with pytest.raises(InvalidData, match="in both groups"):
+        pt.compare_groups(table, group="arm", column="x", unit="who", epsilon=1)
+
+
+def test_a_column_that_pandas_read_in_parts_has_no_more_persons() -> None:
+    rows = 300_000
+    text = "who,x\n" + "".join(f"{i % 500},1\n" for i in range(rows)) + "zoe,1\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+        frame = pd.read_csv(io.StringIO(text))
+    assert {type(name) for name in frame["who"]} == {int, str}
+    assert engines.open_source(frame, column="x", unit="who", max_rows_per_unit=1).count() == 501
+
+
+def test_texts_of_a_typed_column_are_compared_as_they_are() -> None:
+    """As databases compare them."""
+    frame = pd.DataFrame({"who": pd.Series(["7", "7.0", "07", " 7"], dtype="string"), "x": [1.0] * 4})
+    assert engines.open_source(frame, column="x", unit="who", max_rows_per_unit=1).count() == 4

@@ -210,29 +210,42 @@ def group_name(key: Any, *, untyped: bool = False) -> str | None:
 
 @dataclass(eq=False)
 class UnitCodes:
-    """Gives each unit a 64-bit code, the same in all parts of a source. Numbers are their own codes."""
+    """Gives each unit a 64-bit code, the same in all parts of a source. Numbers are their own codes.
+
+    Where a column holds numbers and texts, as pandas reads long CSV files in parts, units are compared by what they
+    say: 7 and "7" are one unit. To take two units for one costs rows; to take one for two would cost privacy.
+    """
 
     known: dict[Any, int] = field(default_factory=dict, repr=False)
+    _listed: Any = field(default=None, repr=False)
+    _mixed: bool = False
 
     def codes(self, keys: Keys) -> Integers:
         """Return the codes of the keys that are present."""
         values = keys.values[keys.present]
         if keys.distinct is None:
             return np.asarray(values.view(np.int64))
+        if self._listed is not keys.distinct:  # it is the same list for all parts of a column in memory
+            kinds = {
+                str if isinstance(key, str) else bytes if isinstance(key, bytes) else None for key in keys.distinct
+            }
+            self._listed, self._mixed = keys.distinct, len(kinds) > 1
         used = np.zeros(len(keys.distinct), dtype=np.bool_)
         used[values] = True
         lookup = np.full(len(keys.distinct), -1, dtype=np.int64)
         for place in np.flatnonzero(used).tolist():
-            key = _untyped_unit(keys.distinct[place]) if keys.untyped else keys.distinct[place]
+            key = keys.distinct[place]
+            if keys.untyped:
+                key = _untyped_unit(key)
+            elif self._mixed:
+                said = plain_key(key, untyped=isinstance(key, str | bytes))
+                key = key if said is None else said
             lookup[place] = self.known.setdefault(key, len(self.known))
         return lookup[values.astype(np.intp)]
 
 
 def _untyped_unit(field: bytes) -> int | float | bytes:
-    """Return the unit that a field of a CSV file names. 7, 7.0 and 007 are one unit, as 0.0 and -0.0 are.
-
-    To take two units for one costs rows; to take one for two would cost privacy.
-    """
+    """Return the unit that a field of a CSV file names. 7, 7.0 and 007 are one unit, as 0.0 and -0.0 are."""
     result: int | float | bytes = int(field) if field.isdigit() and len(field) < LONGEST else untyped_key(field)[1]
     return result
 
