@@ -20,7 +20,7 @@ TESTS = Path(__file__).resolve().parent
 SOURCE = TESTS.parent / "src" / "privatest"
 LONGEST_CHAIN = 14
 """Modules of which each imports the next. Lower it when the chain gets shorter; 12 is the aim."""
-MOST_OF_A_DESIGN = 22
+MOST_OF_A_DESIGN = 21
 """Modules whose functions one `pt.design(...)` calls; `python benchmarks/house.py` counts those of other questions."""
 STILL_DOUBLE: set[str] = set()
 """File names that occur in two folders. Take out what no longer does; nothing is put in."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -24,7 +25,11 @@ def loader(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
     def load(name: str) -> Any:
         if name not in homes:
-            reason = "" if name.startswith("_") else import_module("privatest.unanswered_questions").unanswered(name)
+            imported_next = module == "privatest" and find_spec(f"{module}.{name}") is not None
+            if name.startswith("_") or imported_next:
+                reason = ""
+            else:
+                reason = import_module("privatest.unanswered_questions").unanswered(name)
             raise AttributeError(f"module {module!r} has no attribute {name!r}" + (f". {reason}" if reason else ""))
         room = homes[name]
         value = getattr(import_module(f"privatest.{room}"), name) if room else import_module(f"privatest.{name}")

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import privatest as pt
-from privatest.decision.odd_share import OddShare
+from privatest.decision.run import OddShare
 from privatest.errors import RequestConflict
 from privatest.privacy import Tulap
 

@@ -31,12 +31,12 @@ from fractions import Fraction
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import privatest as pt
-from privatest import errors, followed_file, numbers, options
+from privatest import errors, numbers, options
 from privatest import facts as markup
 from privatest.cli.output import (
     ReaderGone,
@@ -63,6 +63,9 @@ from privatest.cli.problem_file import (
     signature,
     write_problem,
 )
+
+if TYPE_CHECKING:
+    from privatest import followed_file
 
 
 def plan(given: Given) -> None:
@@ -671,7 +674,7 @@ def address_of(data: str, *, table: bool = False) -> Any:
     if data != STANDARD_INPUT:
         missing = "://" not in data and not os.path.exists(data) and not glob.glob(data)
         return Path(data) if missing else data  # a path, whatever its name ends with: messages say what is missing
-    lines = (line for batch in arriving(data) for line in batch)
+    lines = (line for batch in arriving() for line in batch)
     return pt.data.read_lines(lines, table=table)
 
 
@@ -697,36 +700,20 @@ STANDARD_INPUT = "-"
 AT_ONCE = 1 << 16
 
 
-def arriving(name: str) -> Iterator[list[bytes]]:
-    """Return batches of complete lines, each as soon as it has arrived. The last line may lack its end.
+def arriving() -> Iterator[list[bytes]]:
+    """Return the complete lines of standard input in batches, each as soon as it has arrived.
 
-    The name is checked at once, before the first line is read.
+    The last line may lack its end. A byte order mark is dropped.
     """
-    if name == STANDARD_INPUT:
-        if sys.stdin is None or sys.stdin.closed:
-            raise errors.InvalidInput("Standard input is closed. Give the name of a file.")
-        return _lines(_typed())
-    return (lines for lines, _ in followed_file.LineFile(name).batches())
-
-
-def _pieces(file: int) -> Iterator[bytes]:
-    """Yield what can be read from an open file, piece by piece."""
-    while piece := os.read(file, AT_ONCE):
-        yield piece
-
-
-def _typed() -> Iterator[bytes]:
-    """Yield standard input, piece by piece; as one piece if the system has no file for it."""
-    try:
-        number = sys.stdin.fileno()
-    except OSError:
-        yield sys.stdin.buffer.read()
-    else:
-        yield from _pieces(number)
+    if sys.stdin is None or sys.stdin.closed:
+        raise errors.InvalidInput("Standard input is closed. Give the name of a file.")
+    return _lines(iter(lambda: sys.stdin.buffer.read1(AT_ONCE), b""))
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
-    """Yield the complete lines in pieces of a text, without a byte order mark."""
+    """Yield the complete lines in pieces of a text."""
+    from privatest import followed_file  # start-up: for lines of standard input alone
+
     rest, first = b"", True
     for piece in pieces:
         whole, rest = followed_file.whole_lines(rest, piece)
@@ -790,6 +777,8 @@ def sequential(given: Given) -> None:
 
 def _watch(command: str, given: Given, asked: dict[str, Any]) -> list[Any]:
     """Feed lines to a monitor or a sequential test; print and return its alarms or verdicts."""
+    from privatest import followed_file  # start-up: for streams alone
+
     name = STANDARD_INPUT if given["file"] is None else given["file"]
     follow, state, new_file = given["follow"], given["state"], given["new_file"]
     if follow and name == STANDARD_INPUT:
@@ -801,7 +790,7 @@ def _watch(command: str, given: Given, asked: dict[str, Any]) -> list[Any]:
         raise errors.InvalidInput(
             "--new-file needs the name of a file. Lines of standard input are always new. Leave --new-file out."
         )
-    batches = arriving(name) if name == STANDARD_INPUT else None
+    batches = arriving() if name == STANDARD_INPUT else None
     growing = followed_file.LineFile(name) if batches is None else None
     watcher = _opened(command, state, asked, None if batches is not None else name)
     if growing is not None:

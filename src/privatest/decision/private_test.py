@@ -159,7 +159,7 @@ class PrivateTest(Budgeted[Release]):
     @property
     def private(self) -> bool:
         """Whether a run meets a notion of privacy: its epsilon is not infinite."""
-        return self.price is not None
+        return self.notion.price is not None
 
     @property
     def hidden(self) -> bool:
