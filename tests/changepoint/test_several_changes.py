@@ -139,7 +139,7 @@ def loss(blocks: SumsDetector, block: int) -> Fraction:
 def test_all_noisy_sums_together_are_private(epsilon: float, rows: int, block: int) -> None:
     made = plan(epsilon, N, rows)
     assert made.price == Fraction(epsilon)
-    sums = several(made).blocks
+    sums = several(made)
     assert loss(sums, block) * rows == made.price  # a person has so many rows
     half_the_noise = replace(sums, noise=canonical_noise(Pure(2 * Fraction(epsilon) / rows), sums.score.width))
     assert loss(half_the_noise, block) * rows > made.price

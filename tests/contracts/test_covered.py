@@ -61,7 +61,6 @@ MADE: dict[str, Callable[..., Any]] = {
     "mean in steps": lambda **w: pt.design_estimate("mean", n=40, between=(0, 1), **w),
     "blocks": lambda **w: pt.design_change(*COINS, method="blocks", **w),
     "direct": lambda **w: pt.design_change(*COINS, method="direct", assume_change=True, **w),
-    "whether and where": lambda **w: pt.design_change(*COINS, method="direct", **w),
     "paper": lambda **w: pt.design_change(*COINS, method="paper", **w),
     "given": lambda **w: pt.design_change(test=given(**w), **w),
     "unknown": lambda **w: pt.design_change([0.8, 0.2], distance=0.5, **w),
@@ -287,15 +286,10 @@ def change_costs(document: dict[str, Any], detector: dict[str, Any], notion: Any
     """Of blocks, their noise or their bits; of candidates, the range of their log-odds."""
     if detector["kind"] == "bits":
         return [bit_cost(document, detector["voter"], notion)]
-    if detector["kind"] == "blocks":
+    if detector["kind"] in ("blocks", "several"):
         return [spent(notion, detector["noise"], reach(document, detector["score"]))]
-    if detector["kind"] == "direct":
-        score = Score.from_dict(detector["score"])
-        return [
-            odds_cost(notion, float(Fraction(detector["epsilon"])) / score.width * reach(document, detector["score"]))
-        ]
-    parts = [detector[name] for name in ("blocks", "direct") if name in detector]
-    return [cost for part in parts for cost in change_costs(document, {"kind": "blocks", **part}, notion)]
+    score = Score.from_dict(detector["score"])
+    return [odds_cost(notion, float(Fraction(detector["epsilon"])) / score.width * reach(document, detector["score"]))]
 
 
 def odds_cost(notion: Any, moved: float) -> tuple[float, ...]:

@@ -34,7 +34,7 @@ DESIGNS: dict[str, Callable[[], Any]] = {
     "optimum": lambda: pt.optimum(*COINS, epsilon=1, n=40).test,
     "fit": lambda: pt.design_fit([0.8, 0.2], distance=0.3, epsilon=1, n=40),
     "blocks": lambda: pt.design_change(*COINS, epsilon=2, false_alarm=0.1),
-    "direct": lambda: pt.design_change(*COINS, epsilon=2, method="direct"),
+    "direct": lambda: pt.design_change(*COINS, epsilon=2, method="direct", assume_change=True),
     "distance": lambda: pt.design_change([0.8, 0.2], distance=0.5, epsilon=4),
     "changes": lambda: pt.design_change(*COINS, epsilon=8, n=40, beta=0.3, false_alarm=0.3, changes="several"),
     "estimate": lambda: pt.design_estimate("bernoulli(?)", epsilon=2, n=40),

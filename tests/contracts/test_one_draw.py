@@ -94,7 +94,6 @@ RUNS: dict[str, Run] = {
     ),
     "change, blocks": change(method="blocks"),
     "change, direct": change(method="direct", assume_change=True),
-    "change, whether and where": change(method="direct"),
     "change, paper": change(method="paper"),
     "change, gdp": change(epsilon=None, privacy="gdp(2)"),
     "change, public order": lambda **paid: pt.detect_change(

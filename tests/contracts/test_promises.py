@@ -190,7 +190,6 @@ MECHANISMS = {
         takes=OF_UNITS,
     ),
     "detect, direct": Mechanism(detected("direct"), **IN_TIME),
-    "detect, direct, no change": Mechanism(detected("direct", 0.2), **IN_TIME, blocks=True),
     "detect, blocks": Mechanism(detected("blocks"), **IN_TIME, blocks=True),
     "detect, paper": Mechanism(detected("paper"), **IN_TIME, blocks=True),
     "detect, distance": Mechanism(detected("fit"), **IN_TIME, blocks=True),

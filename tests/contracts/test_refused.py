@@ -36,7 +36,6 @@ DESIGNS: dict[str, Callable[[], Any]] = {
     "groups": lambda: pt.design_groups(n=(N // 2, N // 2), epsilon=1),
     "blocks": lambda: pt.design_change(*COINS, epsilon=4, n=N, method="blocks"),
     "direct": lambda: pt.design_change(*COINS, epsilon=4, n=N, method="direct", assume_change=True),
-    "whether and where": lambda: pt.design_change(*COINS, epsilon=4, n=N, method="direct"),
     "paper": lambda: pt.design_change(*COINS, epsilon=4, n=N, method="paper"),
     "given": lambda: pt.design_change(test=pt.design(*COINS, epsilon=4, n=9), n=N),
     "function": lambda: pt.design_change(

@@ -24,8 +24,9 @@ from privatest.changepoint import exponential_mechanism as direct_module
 from privatest.changepoint.block_sums import SumsDetector, SumsModel, law_of
 from privatest.changepoint.block_tests import BitsDetector, voter_of
 from privatest.changepoint.change_point import FALSE_ALARM
+from privatest.changepoint.cusum import SuffixAlarm
 from privatest.changepoint.detector import Detector
-from privatest.changepoint.exponential_mechanism import ExponentialDetector, SplitDetector, draw_exponential
+from privatest.changepoint.exponential_mechanism import ExponentialDetector, draw_exponential
 from privatest.decision import PrivateTest
 from privatest.decision.construction import from_score
 from privatest.engines.rows_per_person import Turns
@@ -343,7 +344,7 @@ def paper(epsilon: Fraction, block: int, units: int, false_alarm: float | None) 
     found = BitsDetector(voter_of(test), min(test.alpha, 0.45), min(test.beta, 0.45))
     if false_alarm is None:
         return found
-    alarm = found.model.alarm(false_alarm, None)
+    alarm = SuffixAlarm.calibrated(*found.model.votes, false_alarm, None)
     return replace(found, threshold=alarm.threshold, false_alarm=alarm.false_alarm)
 
 
@@ -370,15 +371,6 @@ def test_a_blocks_bit_is_the_tests_decision(units: int) -> None:
                 said = walk(lambda source, data=data, test=test: test.run(opened(data), rng=source).decision)
             for vote, word in ((1, "null"), (-1, "alternative")):
                 assert bit.of(int).get(vote, 0) == said.of(str).get(word, 0)
-
-
-def test_whether_and_where() -> None:
-    """Half of epsilon asks the blocks whether there was a change, the other half where."""
-    epsilon = Fraction(6)
-    detector = SplitDetector(blocks(epsilon / 2, 2, 0.6), direct(epsilon / 2, 1, Fraction(1, 2)))
-    with walking(3):
-        found = loss(locate(detector), (0, 1), 2, decision)
-    assert 0.5 * epsilon < found <= epsilon * SLACK
 
 
 def small_plan(epsilon: Fraction, block: int, false_alarm: float = FALSE_ALARM) -> pt.results.ChangePlan:

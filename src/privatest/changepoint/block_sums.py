@@ -16,12 +16,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from privatest.changepoint.cusum import SuffixAlarm
-from privatest.changepoint.detector import CONFIDENCE, Detector, FailureCurve, Located, upper_bounds, worst_of
+from privatest.changepoint.detector import (
+    CONFIDENCE,
+    BlocksDetector,
+    FailureCurve,
+    Located,
+    ScoredDetector,
+    upper_bounds,
+    worst_of,
+)
 from privatest.engines import Records
 from privatest.engines.records import totals_of_blocks
 from privatest.errors import InvalidDocument
@@ -29,7 +37,12 @@ from privatest.laws.block_laws import BlockLaws, ScoreLaw
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise, Notion, RandomSource
 from privatest.privacy.bulk_draws import draw_many
-from privatest.scores import Cells, Score
+from privatest.scores import Score
+
+VOTE_UNIT = 1 / 16
+"""Votes of blocks are log-likelihood ratios in units of so many nats."""
+LARGEST_VOTE = 40.0
+"""The largest vote, in nats."""
 
 
 def law_of(score: Score) -> ScoreLaw:
@@ -37,13 +50,23 @@ def law_of(score: Score) -> ScoreLaw:
     return ScoreLaw(score.support, score.null_law, score.alternative_law, score.width)
 
 
+def block_votes(laws: BlockLaws, unit: float = VOTE_UNIT, *, monotone: bool = False) -> Integers:
+    """Return the vote of each outcome of a block: its log-likelihood ratio of new against old, as an integer.
+
+    Args:
+        laws: the laws of a block's noisy total; the first is that of new blocks, the last that of old ones.
+        unit: of the votes, in nats.
+        monotone: whether votes must not rise with the total, as sets of distributions need.
+    """
+    nats = np.clip(laws.log_laws[0] - laws.log_laws[-1], -LARGEST_VOTE, LARGEST_VOTE)
+    votes: Integers = np.rint(nats / unit).astype(np.int64)
+    return np.minimum.accumulate(votes) if monotone else votes
+
+
 # Positions within a block that the posterior tells apart.
 _SUBDIVISIONS = 12
 # A side's mass must stay under this share of the window's: the rest is left for what lies beyond the simulated blocks.
 _SHARE = 0.99
-# Steps of the alarm, in nats.
-_STEP = 1 / 16
-_LARGEST_STEP = 40.0
 _ROWS = 1_000
 # Places of k* within a block that are simulated, and blocks on either side in a rough look.
 _PHASES = 6
@@ -101,19 +124,9 @@ class SumsModel:
         return self.block // 2
 
     @cached_property
-    def alarm_steps(self) -> Integers:
-        """The blocks' votes for the alarm: their log-odds in sixteenths of a nat."""
-        nats = np.clip(-self.log_odds, -_LARGEST_STEP, _LARGEST_STEP)
-        return np.rint(nats / _STEP).astype(np.int64)
-
-    @property
     def votes(self) -> tuple[Integers, Floats, Floats]:
-        """The alarm's steps for each outcome of a block, and their probabilities in old and in new blocks."""
-        return self.alarm_steps, self.laws.laws[-1], self.laws.laws[0]
-
-    def alarm(self, target: float, blocks: int | None) -> SuffixAlarm:
-        """The no-change decision from the same noisy sums."""
-        return SuffixAlarm.calibrated(*self.votes, target, blocks)
+        """The vote of each outcome of a block, and the probabilities of the outcomes in old and in new blocks."""
+        return block_votes(self.laws), self.laws.laws[-1], self.laws.laws[0]
 
     def missed(self, alarm: SuffixAlarm, distances: Integers) -> Floats:
         """Bound on Pr["no change"] for changes at least this far from the end of the series."""
@@ -254,7 +267,7 @@ class SumsModel:
 
 
 @dataclass(frozen=True, eq=False)
-class SumsDetector(Detector):
+class SumsDetector(BlocksDetector, ScoredDetector):
     """Locates a change from the noisy sums of blocks (method "blocks").
 
     Guarantees: the noisy sums of all blocks together, hence the answer, meet the notion that the noise was made for.
@@ -281,7 +294,7 @@ class SumsDetector(Detector):
         """The detector whose threshold keeps the probability of a false alarm at most ``false_alarm``."""
         if false_alarm is None:
             return cls(score, noise, block)
-        alarm = SumsModel(law_of(score), noise, block).alarm(false_alarm, None)
+        alarm = SuffixAlarm.calibrated(*SumsModel(law_of(score), noise, block).votes, false_alarm, None)
         return cls(score, noise, block, alarm.threshold, alarm.false_alarm)
 
     @cached_property
@@ -289,32 +302,8 @@ class SumsDetector(Detector):
         """The laws of the noisy sums."""
         return SumsModel(law_of(self.score), self.noise, self.block)
 
-    @cached_property
-    def alarm(self) -> SuffixAlarm | None:
-        """The decision whether there was a change; None where a change is always named."""
-        if self.threshold is None or self.false_alarm is None:
-            return None
-        return SuffixAlarm(*self.model.votes, self.threshold, self.false_alarm)
-
-    @property
-    def clamp(self) -> tuple[float, float]:
-        return self.score.bounds()
-
-    @property
-    def record_cells(self) -> Cells:
-        return self.score.cells
-
     def meets(self, notion: Notion) -> bool:
         return self.noise.meets(notion, self.score.width)
-
-    def question(self) -> list[Any]:
-        return [self.score.to_dict()]
-
-    def check(self, records: Records) -> None:
-        records.check(self.score)
-
-    def missed(self, distances: Integers) -> Floats | None:
-        return None if self.alarm is None else self.model.missed(self.alarm, distances)
 
     def draw(self, records: Records, n: int, source: RandomSource) -> list[int]:
         """Twice the noisy sums of the blocks."""

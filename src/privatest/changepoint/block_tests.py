@@ -25,7 +25,7 @@ import numpy as np
 
 from privatest import numbers
 from privatest.changepoint.cusum import SuffixAlarm
-from privatest.changepoint.detector import Detector, FailureCurve, Located
+from privatest.changepoint.detector import BlocksDetector, FailureCurve, Located
 from privatest.decision import PrivateTest
 from privatest.engines.arrays import StreamRecords
 from privatest.engines.records import (
@@ -481,10 +481,6 @@ class BitsModel:
         old, new = np.array([self.alpha, 1 - self.alpha]), np.array([1 - self.beta, self.beta])
         return np.array([1, -1], dtype=np.int64), old, new
 
-    def alarm(self, target: float, blocks: int | None) -> SuffixAlarm:
-        """The no-change decision: the most that "new" leads "old" in any suffix of the bits."""
-        return SuffixAlarm.calibrated(*self.votes, target, blocks)
-
     def missed(self, alarm: SuffixAlarm, distances: Integers) -> Floats:
         """Bound on Pr["no change"] for changes at least this far from the end of the series."""
         return alarm.missed(np.maximum(distances // self.block - 1, 0))  # the tail may hold almost a block
@@ -496,7 +492,7 @@ class BitsModel:
 
 
 @dataclass(frozen=True, eq=False)
-class BitsDetector(Detector):
+class BitsDetector(BlocksDetector):
     """Locates a change by the paper's reduction: a private test on each block, the argmin of suffix sums of its bits.
 
     Guarantees: a record lies in one block, so all bits together meet the notion that the test does, and so does the
@@ -525,20 +521,13 @@ class BitsDetector(Detector):
         model = BitsModel(voter.test.n, voter.test.alpha, voter.test.beta)
         if false_alarm is None:
             return cls(voter, model.alpha, model.beta)
-        alarm = model.alarm(false_alarm, None)
+        alarm = SuffixAlarm.calibrated(*model.votes, false_alarm, None)
         return cls(voter, model.alpha, model.beta, alarm.threshold, alarm.false_alarm)
 
     @cached_property
     def model(self) -> BitsModel:
         """The laws of the bits."""
         return BitsModel(self.block, self.alpha, self.beta)
-
-    @cached_property
-    def alarm(self) -> SuffixAlarm | None:
-        """The decision whether there was a change; None where a change is always named."""
-        if self.threshold is None or self.false_alarm is None:
-            return None
-        return SuffixAlarm(*self.model.votes, self.threshold, self.false_alarm)
 
     @property
     def block(self) -> int:  # type: ignore[override]
@@ -560,9 +549,6 @@ class BitsDetector(Detector):
 
     def check(self, records: Records) -> None:
         self.voter.check(records)
-
-    def missed(self, distances: Integers) -> Floats | None:
-        return None if self.alarm is None else self.model.missed(self.alarm, distances)
 
     def draw(self, records: Records, n: int, source: RandomSource) -> list[int]:
         """The bits of the blocks."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import numbers
-from privatest.changepoint.block_sums import SumsDetector
+from privatest.changepoint.block_sums import VOTE_UNIT, SumsDetector
 from privatest.changepoint.block_tests import check_errors, names_of, voter_of, whole_of
 from privatest.changepoint.change_point import FALSE_ALARM, MOST_SUMS, ChangePoint, PublicOrder
 from privatest.changepoint.detector import Detector, FailureCurve
@@ -24,7 +24,7 @@ from privatest.changepoint.detector_search import (
     unknown_choice,
     voted_choice,
 )
-from privatest.changepoint.several_changes import VOTE_UNIT, SeveralDetector
+from privatest.changepoint.several_changes import SeveralDetector
 from privatest.charge_before_release import Draw
 from privatest.decision.run import Budgeted, cost_fact, hidden_fact
 from privatest.engines.records import Need, Records
@@ -213,7 +213,7 @@ class ChangePlan(Budgeted[ChangePoint]):
     @property
     def penalty(self) -> float | None:
         """What the votes of blocks must outweigh for each of several changes, in nats; None for one."""
-        return self.detector.penalty * VOTE_UNIT if isinstance(self.detector, SeveralDetector) else None
+        return self.detector.threshold * VOTE_UNIT if self.spacing is not None and self.detector.threshold else None
 
     @property
     def spacing(self) -> int | None:
@@ -339,11 +339,10 @@ class ChangePlan(Budgeted[ChangePoint]):
         (n, drawn), detector, sums, misfits = draw, self.detector, None, None
         indices, first = detector.locate(drawn, n)
         states = tuple(("null", "alternative")[(first + i) % 2] for i in range(len(indices) + 1))
-        blocks = detector.blocks if isinstance(detector, SeveralDetector) else detector
-        if isinstance(blocks, SumsDetector):
+        if isinstance(detector, SumsDetector):
             doubled = np.array(drawn, dtype=np.int64)
-            sums = blocks.nats(doubled) if len(drawn) <= MOST_SUMS else None
-            misfits = blocks.misfits(doubled, n, indices, states, 2 * self.accuracy)
+            sums = detector.nats(doubled) if len(drawn) <= MOST_SUMS else None
+            misfits = detector.misfits(doubled, n, indices, states, 2 * self.accuracy)
         return ChangePoint(
             indices=indices,
             states=states,
@@ -442,8 +441,8 @@ def design_change(
             the block's length and the budget are (for a function ``null`` and ``alternative`` may name the regimes):
             each record lies in one block, so that the whole answer costs what one run of the test does.
         false_alarm: say "changed" of unchanged data with at most this probability, 0.05 if nothing is said; else the
-            answer is "no change". Blocks decide that from the sums they release anyway; "direct" has to spend half
-            of the budget on it, so "auto" is then "blocks".
+            answer is "no change". Blocks decide that from the sums they release anyway; "direct" cannot, and needs
+            ``assume_change``.
         assume_change: take it for granted that there was a change, as the paper does: an index is always named, also
             of data that never changed, and is more accurate where there was one. Excludes ``false_alarm``.
         max_rows_per_unit: the most rows of one person that count, where the run names a ``unit``; each costs

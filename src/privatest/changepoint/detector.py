@@ -8,16 +8,18 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from privatest.changepoint.cusum import SuffixAlarm
 from privatest.charge_before_release import Draw
 from privatest.engines import Records
 from privatest.errors import InvalidDocument
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Notion, RandomSource
-from privatest.scores import Cells
+from privatest.scores import Cells, Score
 
 CONFIDENCE = 0.999
 """The probability that a bound from simulations holds."""
@@ -90,6 +92,46 @@ class Detector(ABC):
     def missed(self, distances: Integers) -> Floats | None:  # noqa: ARG002 - the default of those without an alarm
         """Bounds on Pr["no change"] for changes this far from the end; None where a change is always named."""
         return None
+
+
+class ScoredDetector(Detector):
+    """A detector that sees of each record its score alone."""
+
+    score: Score
+
+    @property
+    def clamp(self) -> tuple[float, float]:
+        return self.score.bounds()
+
+    @property
+    def record_cells(self) -> Cells:
+        return self.score.cells
+
+    def question(self) -> list[Any]:
+        return [self.score.to_dict()]
+
+    def check(self, records: Records) -> None:
+        records.check(self.score)
+
+
+class BlocksDetector(Detector):
+    """A detector whose blocks also tell whether there was a change: they vote, and an alarm adds the votes up."""
+
+    @property
+    @abstractmethod
+    def model(self) -> Any:
+        """The laws of what the blocks release, with their ``votes``."""
+
+    @cached_property
+    def alarm(self) -> SuffixAlarm | None:
+        """The decision whether there was a change; None where a change is always named."""
+        if self.threshold is None or self.false_alarm is None:
+            return None
+        votes: tuple[Integers, Floats, Floats] = self.model.votes
+        return SuffixAlarm(*votes, self.threshold, self.false_alarm)
+
+    def missed(self, distances: Integers) -> Floats | None:
+        return None if self.alarm is None else self.model.missed(self.alarm, distances)
 
 
 @dataclass(frozen=True, eq=False)

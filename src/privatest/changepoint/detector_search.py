@@ -22,11 +22,12 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from privatest.changepoint.block_sums import SumsDetector, SumsModel, law_of
+from privatest.changepoint.block_sums import SumsDetector, SumsModel, block_votes, law_of
 from privatest.changepoint.block_tests import MOST_ERROR, BitsDetector, Voter, voter_of
+from privatest.changepoint.cusum import SuffixAlarm
 from privatest.changepoint.detector import Detector, FailureCurve
-from privatest.changepoint.exponential_mechanism import ExponentialDetector, ExponentialModel, SplitDetector
-from privatest.changepoint.several_changes import SeveralDetector, Switches, votes_of
+from privatest.changepoint.exponential_mechanism import ExponentialDetector, ExponentialModel
+from privatest.changepoint.several_changes import SeveralDetector, Switches
 from privatest.decision import PrivateTest
 from privatest.decision.problem import Goal, Method, Problem
 from privatest.decision.tuning import Profile, Tuner, profile_of
@@ -70,7 +71,6 @@ class BlockTuner:
     pair: Pair
     notion: Notion
     question: Hypotheses | None = None
-    _profile: Profile | None = field(default=None, repr=False)
     _searches: dict[Hashable, object] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -96,15 +96,9 @@ class BlockTuner:
             self._searches[key] = search()
         return self._searches[key]  # type: ignore[return-value]
 
-    def at(self, notion: Notion) -> BlockTuner:
-        """The same pair at another notion."""
-        return self.once(("at", notion), lambda: BlockTuner(self.pair, notion, self.question, self.profile))
-
     @cached_property
     def profile(self) -> Profile:
         """The law of the unclamped ratio."""
-        if self._profile is not None:
-            return self._profile
         profile = profile_of(self.pair)
         return profile if self.question is None else replace(profile, parts=self.question.parts)
 
@@ -252,7 +246,7 @@ def auto_choices(
 ) -> list[DetectorChoice]:
     """The choices of "direct" and "blocks" that are worth comparing.
 
-    Where "no change" is an answer, blocks give it from the sums they release anyway; "direct" would split the budget.
+    Where "no change" is an answer, blocks give it from the sums they release anyway.
     Of sets, those whose accuracy holds for every member.
     """
     tuner = BlockTuner.of(hypotheses, notion)
@@ -282,17 +276,24 @@ def best_choice(
     key = _key(hypotheses, notion, beta, method, false_alarm, block)
     if key and key in _choices:
         return _choices[key]
-    if isinstance(hypotheses, Hypotheses) and (method == "blocks" or (method == "direct" and false_alarm is not None)):
+    if method == "direct" and false_alarm is not None:
+        raise InvalidInput(
+            "method='direct' always names an index. Use method='blocks', whose sums also tell whether there was a "
+            "change, or say assume_change=True."
+        )
+    if isinstance(hypotheses, Hypotheses) and method == "blocks":
         raise InvalidInput(
             f"method={shown(method)} weighs sums of blocks by one P and one Q, so what it promises does not hold for "
             "all members of a set. Use method='paper', or leave method out."
         )
     tuner = tuner or BlockTuner.of(hypotheses, notion)
-    if method == "paper":
+    if method == "direct":
+        found = _exponential_choice(tuner, beta)
+    elif method == "paper":
         voter = voter_of(paper_test(tuner, block))
         found = replace(voted_choice("paper", voter, beta, false_alarm, _names(tuner)), named=_named(tuner))
     else:
-        found = (_sums_choice if method == "blocks" else _exponential_choice)(tuner, beta, false_alarm)
+        found = _sums_choice(tuner, beta, false_alarm)
     if key:
         while len(_choices) >= _KEPT:
             _choices.pop(next(iter(_choices)))
@@ -318,18 +319,11 @@ def _sums_choice(tuner: BlockTuner, beta: float, false_alarm: float | None) -> D
     return DetectorChoice.of("blocks", detector, curve, beta, _names(tuner), named=_named(tuner))
 
 
-def _exponential_choice(tuner: BlockTuner, beta: float, false_alarm: float | None) -> DetectorChoice:
-    if false_alarm is not None:
-        tuner = tuner.at(tuner.notion.share(2))
+def _exponential_choice(tuner: BlockTuner, beta: float) -> DetectorChoice:
     score = tuner.score(_best_exponential(tuner, beta)[0])
     model = ExponentialModel.of(law_of(score), loss_range(tuner.notion), beta)
-    detector: Detector = ExponentialDetector(score, model.epsilon, model.level, model.stride)
+    detector = ExponentialDetector(score, model.epsilon, model.level, model.stride)
     curve = model.failures(beta, _runs(EXPONENTIAL_RUNS, beta))
-    if false_alarm is not None:
-        half = best_choice(tuner.hypotheses, tuner.notion, beta, "blocks", false_alarm, tuner).detector
-        assert isinstance(half, SumsDetector)
-        assert isinstance(detector, ExponentialDetector)
-        detector = SplitDetector(half, detector)
     return DetectorChoice.of("direct", detector, curve, beta, _names(tuner), named=_named(tuner))
 
 
@@ -410,7 +404,7 @@ def _search_sums(tuner: BlockTuner, beta: float, false_alarm: float | None) -> t
         found = SumsModel(law, canonical_noise(tuner.notion, law.width), block)
         curve, missed = found.rough(beta), None
         if false_alarm is not None:
-            missed = found.missed(found.alarm(false_alarm, None), curve.distances)
+            missed = found.missed(SuffixAlarm.calibrated(*found.votes, false_alarm, None), curve.distances)
         return curve.quantile(beta, missed)
 
     for key in tried:
@@ -514,7 +508,8 @@ def several_choice(
     assert switches is not None, "the rough law of the score was calibrated"
     reach = switches.reach(beta)
     assert reach is not None, "the rough law of the score had a reach"
-    detector = SeveralDetector(sums, switches.penalty, monotone, switches.false_alarm(max(n // block, 1)))
+    chance = switches.false_alarm(max(n // block, 1))
+    detector = SeveralDetector(score, sums.noise, block, switches.penalty, chance, monotone)
     reaches = np.arange(max(2 * reach, 4))
     missed = np.minimum.accumulate(np.array([switches.missed(int(blocks)) for blocks in reaches]))
     curve = FailureCurve(reaches * block + block // 2, missed)
@@ -531,5 +526,5 @@ def _candidates(tuner: BlockTuner, n: int) -> Iterator[tuple[Clamp, int]]:
 
 
 def _calibrated(laws: BlockLaws, target: float, n: int, *, monotone: bool) -> Switches | None:
-    votes = votes_of(laws, monotone=monotone)
+    votes = block_votes(laws, monotone=monotone)
     return Switches.calibrated(votes, laws.laws[-1], laws.laws[0], target, max(n // laws.block, 1))

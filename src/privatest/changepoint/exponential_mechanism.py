@@ -18,13 +18,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from privatest.changepoint.block_sums import SumsDetector
-from privatest.changepoint.detector import CONFIDENCE, Detector, FailureCurve, Located, upper_bounds, worst_of
-from privatest.charge_before_release import Draw
+from privatest.changepoint.detector import CONFIDENCE, FailureCurve, Located, ScoredDetector, upper_bounds, worst_of
 from privatest.engines import Records
 from privatest.engines.records import scores_of_each
 from privatest.errors import InvalidDocument, InvalidInput
@@ -32,7 +30,7 @@ from privatest.laws.block_laws import BlockLaws, ScoreLaw
 from privatest.numbers import Floats, Integers, exp_bounds
 from privatest.privacy import Notion, RandomSource
 from privatest.privacy.canonical_noise import loss_range
-from privatest.scores import Cells, Score
+from privatest.scores import Score
 
 CHUNK = 1 << 14
 
@@ -232,7 +230,7 @@ class ExponentialModel:
 
 
 @dataclass(frozen=True, eq=False)
-class ExponentialDetector(Detector):
+class ExponentialDetector(ScoredDetector):
     """Draws the index by the exponential mechanism (method "direct").
 
     Guarantees: the privacy losses of the index lie in an interval of length epsilon, so it is epsilon-DP; it is drawn
@@ -255,22 +253,8 @@ class ExponentialDetector(Detector):
         if self.epsilon <= 0 or self.block < 1:
             raise InvalidDocument("The exponential mechanism needs a positive epsilon, and a stride of 1 or more.")
 
-    @property
-    def clamp(self) -> tuple[float, float]:
-        return self.score.bounds()
-
-    @property
-    def record_cells(self) -> Cells:
-        return self.score.cells
-
     def meets(self, notion: Notion) -> bool:
         return self.epsilon <= loss_range(notion)
-
-    def question(self) -> list[Any]:
-        return [self.score.to_dict()]
-
-    def check(self, records: Records) -> None:
-        records.check(self.score)
 
     def draw(self, records: Records, n: int, source: RandomSource) -> int:
         """The index, a multiple of the stride.
@@ -298,53 +282,3 @@ class ExponentialDetector(Detector):
         utilities = np.zeros(len(steps) + 1, dtype=np.int64)
         np.cumsum(steps, out=utilities[1:])
         return utilities
-
-
-@dataclass(frozen=True, eq=False)
-class SplitDetector(Detector):
-    """Half of the budget asks the blocks whether there was a change, the other half where. Both are always drawn."""
-
-    blocks: SumsDetector
-    direct: ExponentialDetector
-    kind: ClassVar[str] = "split"
-
-    @property
-    def block(self) -> int:  # type: ignore[override]
-        return self.direct.block
-
-    @property
-    def clamp(self) -> tuple[float, float]:
-        return self.direct.clamp
-
-    @property
-    def threshold(self) -> int | None:
-        return self.blocks.threshold
-
-    @property
-    def false_alarm(self) -> float | None:
-        return self.blocks.false_alarm
-
-    @property
-    def record_cells(self) -> Cells:
-        return self.direct.record_cells
-
-    def meets(self, notion: Notion) -> bool:
-        half = notion.share(2)
-        return self.blocks.meets(half) and self.direct.meets(half)
-
-    def question(self) -> list[Any]:
-        return [*self.direct.question(), *self.blocks.question()]
-
-    def check(self, records: Records) -> None:
-        self.direct.check(records)
-
-    def missed(self, distances: Integers) -> Floats | None:
-        return self.blocks.missed(distances)
-
-    def draw(self, records: Records, n: int, source: RandomSource) -> Draw:
-        """The noisy sums of the blocks, and the index."""
-        return [self.blocks.draw(records, n, source), self.direct.draw(records, n, source)]
-
-    def locate(self, drawn: Any, n: int) -> Located:
-        sums, index = drawn
-        return self.direct.locate(index, n) if self.blocks.locate(sums, n).indices else Located(())

@@ -13,20 +13,17 @@ is taken (Viterbi's recursion, in whole numbers; of equal ones the one with fewe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from privatest.changepoint.block_sums import SumsDetector
+from privatest.changepoint.block_sums import SumsDetector, block_votes
 from privatest.changepoint.cusum import LAW_ERROR, Chart
-from privatest.changepoint.detector import Detector, Located
+from privatest.changepoint.detector import Located
 from privatest.engines import Records
-from privatest.laws.block_laws import BlockLaws
 from privatest.numbers import Floats, Integers, first_true
-from privatest.privacy import Notion, RandomSource
-from privatest.scores import Cells
 
 # Thresholds beyond this make chains of more states than is worth while.
 _LARGEST_PENALTY = 1_500
@@ -130,68 +127,34 @@ class Switches:
         return [(chart._from_zero(), chart._chain(chart.new)) for chart in (self._rising, falling)]
 
 
-# Votes are log-likelihood ratios in sixteenths of a nat.
-VOTE_UNIT, _LARGEST_VOTE = 1 / 16, 40.0
-
-
 @dataclass(frozen=True, eq=False)
-class SeveralDetector(Detector):
+class SeveralDetector(SumsDetector):
     """Locates all changes between P and Q from the noisy sums of blocks.
 
     Guarantees: as private as the noisy sums.
 
     Attributes:
-        blocks: what draws the noisy sums.
-        penalty: of a change, in votes.
+        score, noise, block: of the noisy sums.
+        threshold: the penalty of a change, in votes.
+        false_alarm: bound on the probability of any change where there is none.
         monotone: whether votes never rise with a sum, as sets of distributions need.
-        chance: bound on the probability of any change where there is none.
     """
 
-    blocks: SumsDetector
-    penalty: int
-    monotone: bool
-    chance: float
+    monotone: bool = field(default=False)
     kind: ClassVar[str] = "several"
-
-    @property
-    def block(self) -> int:  # type: ignore[override]
-        return self.blocks.block
-
-    @property
-    def clamp(self) -> tuple[float, float]:
-        return self.blocks.clamp
-
-    @property
-    def threshold(self) -> int:
-        return self.penalty
-
-    @property
-    def false_alarm(self) -> float:
-        return self.chance
 
     @cached_property
     def switches(self) -> Switches:
         """The votes of blocks, and the penalty."""
-        laws = self.blocks.model.laws
-        return Switches(votes_of(laws, monotone=self.monotone), laws.laws[-1], laws.laws[0], self.penalty)
-
-    @property
-    def record_cells(self) -> Cells:
-        return self.blocks.record_cells
-
-    def meets(self, notion: Notion) -> bool:
-        return self.blocks.meets(notion)
-
-    def question(self) -> list[Any]:
-        return self.blocks.question()
+        laws, votes = self.model.laws, block_votes(self.model.laws, monotone=self.monotone)
+        return Switches(votes, laws.laws[-1], laws.laws[0], self.threshold or 0)
 
     def check(self, records: Records) -> None:
-        self.blocks.check(records)
+        super().check(records)
         _ = self.switches  # laws that cannot be computed are refused before anything is charged
 
-    def draw(self, records: Records, n: int, source: RandomSource) -> list[int]:
-        """Twice the noisy sums of the blocks."""
-        return self.blocks.draw(records, n, source)
+    def missed(self, distances: Integers) -> Floats | None:  # noqa: ARG002 - the curve counts a missed change, too
+        return None
 
     def locate(self, drawn: Sequence[int], n: int) -> Located:
         """The changes of the best labels, each placed by the median of a posterior.
@@ -199,10 +162,10 @@ class SeveralDetector(Detector):
         That is the posterior given the blocks between the middles of the stretches beside the change. An index lies at
         most half a block from where the labels change, and between its neighbours.
         """
-        outcomes = self.blocks.outcomes(drawn)
+        outcomes = self.outcomes(drawn)
         labels = self.switches.labels(outcomes)
         turns = (np.flatnonzero(np.diff(labels)) + 1).tolist()
-        start, block, model = self.blocks.start(n), self.block, self.blocks.model
+        start, block, model = self.start(n), self.block, self.model
         found: list[int] = []
         for place, turn in enumerate(turns):
             before = turns[place - 1] if place else 0
@@ -213,10 +176,3 @@ class SeveralDetector(Detector):
             index = low * block + min(max(inside, (turn - low) * block - block // 2), (turn - low) * block + block // 2)
             found.append(start + max(index, found[-1] - start + 1 if found else 0))
         return Located(tuple(found), int(labels[0]))
-
-
-def votes_of(laws: BlockLaws, *, monotone: bool) -> Integers:
-    """Log-likelihood ratios of new against old as integers; of sets such that no larger sum votes more for Q."""
-    nats: Floats = np.clip(laws.log_laws[0] - laws.log_laws[-1], -_LARGEST_VOTE, _LARGEST_VOTE)
-    votes: Integers = np.rint(nats / VOTE_UNIT).astype(np.int64)
-    return np.minimum.accumulate(votes) if monotone else votes

@@ -707,7 +707,8 @@ def arriving() -> Iterator[list[bytes]]:
     """
     if sys.stdin is None or sys.stdin.closed:
         raise errors.InvalidInput("Standard input is closed. Give the name of a file.")
-    return _lines(iter(lambda: sys.stdin.buffer.read1(AT_ONCE), b""))
+    stdin: Any = sys.stdin.buffer
+    return _lines(iter(lambda: stdin.read1(AT_ONCE), b""))
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privatest import numbers
-from privatest.changepoint.block_sums import SumsModel, law_of
+from privatest.changepoint.block_sums import LARGEST_VOTE, VOTE_UNIT, SumsModel, block_votes, law_of
 from privatest.changepoint.block_tests import Voter, check_errors, names_of, voter_of, whole_of
 from privatest.changepoint.cusum import MOST_BLOCKS, Chart, Mixed
 from privatest.changepoint.detector_search import BlockTuner, Clamp, fit_of_blocks, paper_of, paper_test
@@ -44,9 +44,8 @@ DEFAULT_RARITY = 1_000
 # Blocks to try, in units of the block that tells P from Q by three deviations.
 _FACTORS = (0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 1.0)
 _FIRST_FACTOR = 0.35
-# Votes are log-likelihood ratios in sixteenths of a nat, finer where blocks say little.
-_UNIT, _FINEST_UNIT, _UNITS_PER_DEVIATION = 1 / 16, 1 / 128, 8
-_LARGEST_VOTE = 40.0
+# Votes have a finer unit where blocks say little.
+_FINEST_UNIT, _UNITS_PER_DEVIATION = 1 / 128, 8
 # Error rates of the goodness-of-fit tests to try.
 _ERRORS = (1 / 3, 1 / 6, 0.05)
 _OFFSETS = 17
@@ -94,9 +93,7 @@ def pair_plan(
     score = tuner.score(clamp)
     model = SumsModel(law_of(score), canonical_noise(notion, score.width), block)
     laws = model.laws
-    votes = _votes(laws)
-    if tuner.question is not None:
-        votes = np.minimum.accumulate(votes)
+    votes = _votes(laws, monotone=tuner.question is not None)
     chart = _calibrated(votes, laws.laws[-1], laws.laws[0], records, block, notion)
     mixed = [Mixed(old, law) for old, law in zip(laws.olds[:-1], laws.laws[:-1], strict=True)]
     blocks = SumBlocks(score, model.noise, block, laws.first, laws.bin_width, votes)
@@ -260,20 +257,18 @@ def _calibrated(votes: Integers, old: Floats, new: Floats, records: float, block
     )
 
 
-def _votes(laws: BlockLaws) -> Integers:
+def _votes(laws: BlockLaws, *, monotone: bool = False) -> Integers:
     """Log-likelihood ratios of new against old, as integers; the last of ``laws`` is old, the first new."""
-    nats = np.clip(laws.log_laws[0] - laws.log_laws[-1], -_LARGEST_VOTE, _LARGEST_VOTE)
+    nats = np.clip(laws.log_laws[0] - laws.log_laws[-1], -LARGEST_VOTE, LARGEST_VOTE)
     mean = float(laws.laws[-1] @ nats)
     deviation = math.sqrt(max(float(laws.laws[-1] @ (nats - mean) ** 2), 1e-12))
-    unit = min(_UNIT, max(deviation / _UNITS_PER_DEVIATION, _FINEST_UNIT))
-    votes: Integers = np.rint(nats / unit).astype(np.int64)
-    return votes
+    return block_votes(laws, min(VOTE_UNIT, max(deviation / _UNITS_PER_DEVIATION, _FINEST_UNIT)), monotone=monotone)
 
 
 def _bit_votes(alpha: float, beta: float) -> Integers:
     """Votes of "new" and of "as before"."""
     odds = [math.log((1 - beta) / max(alpha, 1e-17)), -math.log((1 - alpha) / max(beta, 1e-17))]
-    votes = np.rint(np.clip(odds, -_LARGEST_VOTE, _LARGEST_VOTE) / _UNIT).astype(np.int64)
+    votes = np.rint(np.clip(odds, -LARGEST_VOTE, LARGEST_VOTE) / VOTE_UNIT).astype(np.int64)
     factor = max(math.gcd(*(int(vote) for vote in votes)), 1)
     reduced: Integers = votes // factor
     return reduced
