@@ -1,13 +1,13 @@
-r"""The noisy sums of blocks: where the change happened, and whether there was one.
+r"""Noisy sums of blocks, from which a change is located and which tell whether there was one (method "blocks").
 
 Each block of B records releases T_j, the total of its scores plus noise that meets the notion. A record lies in one
-block, so all of them together cost what one does, and whatever is computed from them is free. If the first r records of
-block t are old and the rest new, the released sums have log-likelihood
+block, so all sums together cost what one sum costs, and everything that is computed from them is free. If the first r
+records of block t are old and the rest new, the released sums have log-likelihood
 
 .. math:: \sum_{j < t} \log f_B(T_j) + \log f_r(T_t) + \sum_{j > t} \log f_0(T_j)
 
-with f_r the exact law of the noisy total of r old and B - r new records. The index is the median of the posterior with
-a uniform prior over positions: it errs less than the most likely position does.
+where f_r is the exact law of the noisy total of r old and B - r new records. The index is the median of the posterior
+under a uniform prior over positions, which errs less than the most likely position does.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LARGEST_VOTE = 40.0
 
 
 def law_of(score: Score) -> ScoreLaw:
-    """The law of a score under P and under Q; of sets of distributions, the worst laws."""
+    """Return the law of a score under P and under Q; for sets of distributions, the worst laws."""
     return ScoreLaw(score.support, score.null_law, score.alternative_law, score.width)
 
 
@@ -63,15 +63,16 @@ def block_votes(laws: BlockLaws, unit: float = VOTE_UNIT, *, monotone: bool = Fa
     return np.minimum.accumulate(votes) if monotone else votes
 
 
-# Positions within a block that the posterior tells apart.
+# The number of positions within a block between which the posterior distinguishes.
 _SUBDIVISIONS = 12
-# A side's mass must stay under this share of the window's: the rest is left for what lies beyond the simulated blocks.
+# The mass of a side must stay below this share of the window's mass. The rest is for what lies beyond the simulated
+# blocks.
 _SHARE = 0.99
 _ROWS = 1_000
-# Places of k* within a block that are simulated, and blocks on either side in a rough look.
+# The number of places of k* within a block that are simulated, and of blocks on either side in a rough simulation.
 _PHASES = 6
 _ROUGH_SIDE = 12
-# A simulation tells little of failures it expects fewer of than this.
+# If fewer failures than this are expected in a simulation, bounds are computed instead.
 _FEWEST_EXPECTED = 15
 _SEED = 20_181_128
 # The sum of this many records is nearly normal; a normal number is further away than _TOO_FAR with probability 0.001.
@@ -81,7 +82,7 @@ _TOO_FAR = 3.2905267314919255
 
 @dataclass(frozen=True, eq=False)
 class SumsModel:
-    """A law of scores, a noise and a block length: all that the accuracy depends on."""
+    """The law of a score, the noise and the length of a block, on which the accuracy depends."""
 
     law: ScoreLaw
     noise: Noise
@@ -89,18 +90,18 @@ class SumsModel:
 
     @cached_property
     def olds(self) -> tuple[int, ...]:
-        """Numbers r of old records in a block, from 0 to all of them, whose laws are computed."""
+        """The numbers r of old records in a block, from 0 to the block's length, for which laws are computed."""
         parts = min(self.block, _SUBDIVISIONS)
         return tuple(sorted({round(c * self.block / parts) for c in range(parts + 1)}))
 
     @cached_property
     def laws(self) -> BlockLaws:
-        """Laws of the noisy total for each of ``olds``."""
+        """The laws of the noisy total for each number of old records in ``olds``."""
         return BlockLaws.of(self.law, self.noise, self.block, self.olds)
 
     @cached_property
     def _truths(self) -> BlockLaws:
-        """The laws for numbers of old records that k* may call for: some of ``olds``, and middles between them."""
+        """The laws for simulated numbers of old records in the block of k*: some of ``olds``, and middles."""
         between = {(a + b) // 2 for a, b in zip(self.olds, self.olds[1:], strict=False)}
         known = {*self.olds[:-1], *between}
         chosen = sorted(known)[:: max(len(known) // _PHASES, 1)]
@@ -108,19 +109,19 @@ class SumsModel:
 
     @cached_property
     def log_odds(self) -> Floats:
-        """log f_B/f_0 of each outcome: how much a block speaks for being old."""
+        """The evidence of each outcome that all records of its block are old: log f_B/f_0."""
         odds: Floats = self.laws.log_laws[-1] - self.laws.log_laws[0]
         return odds
 
     @cached_property
     def partial(self) -> Floats:
-        """log f_r/f_0 of each outcome, for the r < B of ``olds``."""
+        """The evidence of each outcome for r old records, log f_r/f_0, for every r < B in ``olds``."""
         odds: Floats = self.laws.log_laws[:-1] - self.laws.log_laws[0]
         return odds
 
     @property
     def slack(self) -> int:
-        """The most records at either end that no block holds."""
+        """The largest number of records at either end that lie in no block."""
         return self.block // 2
 
     @cached_property
@@ -133,11 +134,11 @@ class SumsModel:
         return alarm.missed(np.maximum(distances - self.slack, 0) // self.block)
 
     def failures(self, beta: float, runs: int, seed: int = _SEED) -> FailureCurve:
-        """Bounds on how far off the index is, worst over where in a block k* lies.
+        """Bounds on the error of the index for the worst place of k* in its block.
 
-        From simulations of the blocks' laws and, where these are too few to tell, from affinities. In a simulation a
-        distance a counts as exceeded unless the window around k* outweighs either side even when ``slack`` of
-        its records are missing: so the bound holds for series of any length with k* at least a from both ends.
+        They come from simulations of the blocks' laws or, where simulations are too few, from affinities. In a
+        simulation a distance a counts as exceeded unless the window around k* outweighs either side even if ``slack``
+        of its records are missing. So the bound holds for series of any length with k* at least a from both ends.
         """
         side = self._side(beta)
         distances = self._distances(side)
@@ -147,7 +148,7 @@ class SumsModel:
         rng = np.random.default_rng(seed)
         rows = range(len(self._truths.olds))
         rough = {row: self._simulate(self._truths, row, side, distances, max(runs // 10, 200), rng) for row in rows}
-        # The worst places by a first look get the runs.
+        # The two places that are worst in short simulations get all runs.
         worst = sorted(rows, key=lambda row: -float(np.sum(rough[row])))[:2]
         curves = []
         for row in worst:
@@ -158,10 +159,11 @@ class SumsModel:
         return worst_of(curves)
 
     def _by_affinity(self, distances: Integers) -> Floats:
-        r"""A bound without simulation: a side outweighs the window only if the sum of its
+        r"""Bounds without simulation: a side outweighs the window only if the sum of its
         :math:`\sqrt{w_k/w_{k_0}}` exceeds :math:`\sqrt{0.99}`, k_0 the candidate next to k*.
 
-        Their means are products: the affinity for each whole block in between, and a factor for the block of k*.
+        The means of these roots are products: the affinity for each whole block in between, and a factor for the
+        block of k*.
         """
         laws, truths, places = self.laws, self._truths, np.array(self.olds)
         factor = 1.0
@@ -177,7 +179,7 @@ class SumsModel:
         return bounds
 
     def rough(self, beta: float, runs: int = 1_000, seed: int = _SEED) -> FailureCurve:
-        """About :meth:`failures`, without its bounds: for comparing designs. A k* amid a block is the hardest."""
+        """An approximation of :meth:`failures` to compare designs, with k* amid its block, the hardest place."""
         side = min(self._side(beta), _ROUGH_SIDE)
         distances = self._distances(side)
         rng = np.random.default_rng(seed)
@@ -189,7 +191,7 @@ class SumsModel:
         return min(max(self.laws.affinity(0, len(self.olds) - 1), 1e-12), 1 - 1e-9)
 
     def _side(self, beta: float) -> int:
-        r"""Blocks to simulate on either side, so that what lies beyond changes the failure by under beta/1000.
+        r"""The number of blocks to simulate on either side: what lies beyond changes the failure by at most beta/1000.
 
         Pr[mass beyond > 1% of k*'s] <= 10 sum of E sqrt(w_k/w_k*), geometric with the affinity of a block's two laws.
         """
@@ -197,7 +199,7 @@ class SumsModel:
         return min(max(math.ceil(math.log(goal) / -math.log(self._affinity)), 4), 400)
 
     def _distances(self, side: int) -> Integers:
-        """Multiples of 1/16 of a block, as far as the simulated blocks reach; sparser far out."""
+        """Distances for the curve: multiples of 1/16 of a block within the simulated blocks, sparser far out."""
         step = max(self.block // 16, 1)
         grid, reach = [0], side * self.block
         while grid[-1] < reach:
@@ -207,7 +209,7 @@ class SumsModel:
     def _simulate(
         self, truths: BlockLaws, row: int, side: int, distances: Integers, runs: int, rng: np.random.Generator
     ) -> Floats:
-        """Share of runs whose answer may be off by more than each distance; k* lies truths.olds[row] into its block."""
+        """The share of runs with an error above each distance, for a k* that lies truths.olds[row] into its block."""
         old = len(self.olds) - 1
         place = self._positions(2 * side + 1) - (side * self.block + truths.olds[row])
 
@@ -236,12 +238,12 @@ class SumsModel:
         return failed / runs
 
     def _positions(self, blocks: int) -> Integers:
-        """Candidate positions, counted from the first block's first record."""
+        """The candidate positions, counted from the first record of the first block."""
         inner = np.arange(blocks, dtype=np.int64)[:, None] * self.block + np.array(self.olds[:-1], dtype=np.int64)
         return np.append(inner.ravel(), blocks * self.block)
 
     def _posterior(self, outcomes: Integers) -> Floats:
-        """Posterior weights of the candidate positions, the largest 1; rows of ``outcomes`` are series of blocks."""
+        """The posterior weights of the candidate positions, the largest being 1, for each row of outcomes."""
         count, blocks = outcomes.shape
         before = np.zeros((count, blocks + 1))
         np.cumsum(self.log_odds[outcomes], axis=1, out=before[:, 1:])
@@ -254,7 +256,7 @@ class SumsModel:
         return np.asarray(np.exp(weights, out=weights))
 
     def locate(self, outcomes: Integers) -> int:
-        """The median of the posterior, counted from the first block's first record."""
+        """The median of the posterior, counted from the first record of the first block."""
         before = np.zeros(len(outcomes) + 1)
         np.cumsum(self.log_odds[outcomes], out=before[1:])
         # Blocks more than 60 nats below the best cannot move the median, even ten million of them.
@@ -275,7 +277,7 @@ class SumsDetector(BlocksDetector, ScoredDetector):
     Attributes:
         score, noise: of a record, and of a block's total.
         block: records in a block.
-        threshold, false_alarm: as for :class:`SuffixAlarm`; None where a change is always named.
+        threshold, false_alarm: as for :class:`SuffixAlarm`; None if the answer always names a change.
     """
 
     score: Score
@@ -306,18 +308,18 @@ class SumsDetector(BlocksDetector, ScoredDetector):
         return self.noise.meets(notion, self.score.width)
 
     def draw(self, records: Records, n: int, source: RandomSource) -> list[int]:
-        """Twice the noisy sums of the blocks."""
+        """Draw twice the noisy sum of each block."""
         self.score.check_total(4 * self.block)
         totals = np.array(totals_of_blocks(records, self.score, self.block, self.start(n)), dtype=np.int64)
         drawn: list[int] = (2 * totals + draw_many(self.noise, len(totals), source)).tolist()
         return drawn
 
     def start(self, n: int) -> int:
-        """The first record of the first block: the records that no block holds are shared between both ends."""
+        """The first record of the first block. The records that no block holds lie in equal numbers at both ends."""
         return n % self.block // 2
 
     def outcomes(self, drawn: Sequence[int]) -> Integers:
-        """The bin of each noisy sum, from twice the sums."""
+        """Return the bin of each noisy sum, given twice the sums."""
         return self.model.laws.bins(np.zeros(len(drawn), dtype=np.int64), np.array(drawn, dtype=np.int64))
 
     def locate(self, drawn: Sequence[int], n: int) -> Located:
@@ -329,12 +331,12 @@ class SumsDetector(BlocksDetector, ScoredDetector):
     def misfits(
         self, released: Integers, n: int, turns: Sequence[int], states: Sequence[str], away: int
     ) -> tuple[str, ...] | None:
-        """Hypotheses, "null" and "alternative", that the noisy sums of their stretches do not look like; None: unknown.
+        """Return the hypotheses, "null" or "alternative", that the noisy sums of their stretches do not fit.
 
-        The sum of a hypothesis's blocks has the mean and the variance that its law and the noise give it, and is nearly
-        normal, being one of many records; it is too extreme where that probability, both sides, is below 0.001. Of a
-        set no member has lower sums than its lowest law, and none higher ones than its highest. Blocks within ``away``
-        records of a change are left out: which law they come from is not known.
+        The result is None if there are too few sums. The sum of a hypothesis's blocks is nearly normal, with a mean
+        and a variance that follow from its law and the noise. It does not fit if the two-sided probability of so
+        extreme a sum is below 0.001. For a set, sums are compared with its lowest and its highest law. Blocks within
+        ``away`` records of a change are left out, because it is not known which law they come from.
 
         Args:
             released: twice the noisy sums.
@@ -367,13 +369,13 @@ class SumsDetector(BlocksDetector, ScoredDetector):
         return tuple(found) if looked else None
 
     def _away(self, total: float, blocks: int, law: Floats) -> float:
-        """Number of standard deviations by which a noisy sum of blocks exceeds its mean under a law of the score."""
+        """The standard deviations by which a noisy sum of blocks exceeds its mean under a law of the score."""
         block, support = self.block, self.score.support
         mean = float(law @ support)
         variance = float(law @ (support - mean) ** 2)
         return (total - blocks * block * mean) / math.sqrt(blocks * (block * variance + self.noise.variance))
 
     def nats(self, released: Integers) -> tuple[float, ...]:
-        """The noisy sums of clamped log P/Q, in nats."""
+        """Return the noisy sums of clamped log P/Q in nats, given twice the sums in steps of the lattice."""
         start, step = float(self.block * self.score.origin), float(self.score.step) / 2
         return tuple((start + step * released).tolist())

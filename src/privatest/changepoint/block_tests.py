@@ -1,9 +1,9 @@
 r"""A private test votes on each block: the paper's reduction, for a test of P against Q, of fit, or any function.
 
-The paper's reduction takes the test as a black box: of each block it needs a bit, of the test how many records a block
-has, how often it errs and what it costs. A record lies in one block and goes into one test, and where blocks are cut is
-public, so that all bits together cost what one test does (parallel composition). The
-change is placed where the suffix sums of the bits z_j = +-1 are smallest:
+The paper's reduction takes the test as a black box. It needs a bit of each block and, of the test, the number of
+records in a block, the error rates and the price. A record lies in one block and is used by one test, and the ends of
+blocks are public, so that all bits together cost what one test costs (parallel composition). The change is placed where
+the suffix sums of the bits z_j = +-1 are smallest:
 
 .. math:: \hat k = (\arg\min_{1 \le t \le m} \sum_{j=t}^{m} z_j - 1) \cdot B
 
@@ -52,12 +52,12 @@ from privatest.privacy.notion import notion_words, per_row
 from privatest.scores import Cells, DyadicCells, LabelCells, Score
 
 MOST_ERROR = 0.5
-"""A block's bit is wrong with a smaller probability than this, or it tells nothing."""
+"""The bit of a block must be wrong with a smaller probability than this."""
 
 
 @dataclass(frozen=True, eq=False)
 class BlockTest:
-    """A function that decides about a block, with what its author states of it; made by :func:`block_test`."""
+    """A function that decides about a block, with the properties that its author states; see :func:`block_test`."""
 
     function: Callable[[Any], Any]
     n: int
@@ -68,12 +68,12 @@ class BlockTest:
 
     @property
     def name(self) -> str:
-        """Where the function stands, as Python names it."""
+        """The qualified name of the function in Python."""
         named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
         return f"{named.__module__}.{named.__qualname__}"
 
     def settings(self) -> dict[str, Any]:
-        """What a ledger tells it from others by: its name and what is stated of it, not what it does."""
+        """Return the settings by which a ledger distinguishes tests: the function's name and the stated properties."""
         labels = {} if self.labels is None else {"labels": [repr(label) for label in self.labels]}
         stated = {"n": self.n, "alpha": self.alpha, "beta": self.beta, "privacy": self.privacy.text}
         return {"function": self.name, **stated, **labels}
@@ -89,23 +89,23 @@ def block_test(
     privacy: Any = None,
     labels: Iterable[Hashable] | None = None,
 ) -> BlockTest:
-    """Any private test of a block, for ``test=`` of :func:`design_change`, :func:`detect_change` and :class:`Monitor`.
+    """Return any private test of a block, for ``test=`` of :func:`design_change`, :func:`detect_change` and
+    :class:`Monitor`.
 
-    Its error rates and its privacy are what you state: nobody checks them. The privacy must hold for all that the
-    function does with a block (replace one record): its noise is its own affair, and so are the time it takes and what
-    it writes elsewhere. A block for which it raises an exception, or says anything but "null" and "alternative", counts
-    as "null"; the exception, warnings and logs are
-    dropped, for they could tell of a record.
+    You state its error rates and its privacy, which nobody checks. The privacy must hold for everything that the
+    function does with a block if one record is replaced, including its noise, its running time and whatever it writes.
+    If it raises an exception, or returns anything but "null" and "alternative", the block counts as "null"; the
+    exception, warnings and logs are dropped, because they could reveal a record.
 
     Args:
-        function: takes a block and gives back "null" (old) or "alternative" (new). The block is an array of n numbers,
-            NaN for a record that is none; with ``labels`` a list of n labels, None for a record that is none of them.
+        function: maps a block to "null" (old) or "alternative" (new). The block is an array of n numbers, with NaN for
+            a record that is no number; with ``labels`` a list of n labels, with None for a record that is no label.
         n: records in a block.
-        alpha: bound on the probability of "alternative" where all records of a block are old; below 1/2.
-        beta: bound on the probability of "null" where all of them are new; below 1/2.
+        alpha: bound on the probability of "alternative" if all records of a block are old; below 1/2.
+        beta: bound on the probability of "null" if all records of a block are new; below 1/2.
         epsilon: privacy loss of one call.
         privacy: in place of epsilon: another notion, such as "zcdp(0.5)".
-        labels: what the records may be, where they are no numbers. With them the data may also lie in a database.
+        labels: the values that records may have, if they are no numbers. The data may then also lie in a database.
 
     >>> import privatest as pt
     >>> rng = np.random.default_rng(1)  # on real data: noise that nobody can predict
@@ -134,13 +134,13 @@ def block_test(
 
 
 class Voter(ABC):
-    """A private test, ready to read records and to vote on blocks of them: +1 for "old", -1 for "new".
+    """A private test that reads records and votes on blocks of them: +1 for "old", -1 for "new".
 
-    Guarantees: a vote is as private as the test is; what it fails with depends on no record.
+    Guarantees: a vote is as private as the test; no error depends on a record.
     """
 
     test: Any
-    """With ``n``, ``alpha`` and ``beta``."""
+    """The test, which has ``n``, ``alpha`` and ``beta``."""
 
     @property
     @abstractmethod
@@ -150,7 +150,7 @@ class Voter(ABC):
     @property
     @abstractmethod
     def price(self) -> Fraction | Notion:
-        """What one vote costs, exactly."""
+        """The exact price of one vote."""
 
     @property
     def notion(self) -> Notion:
@@ -160,7 +160,7 @@ class Voter(ABC):
     @property
     @abstractmethod
     def probe(self) -> Score:
-        """A score that the records' type must fit."""
+        """A score that the type of the records must fit."""
 
     @property
     def cells(self) -> Cells:
@@ -169,7 +169,7 @@ class Voter(ABC):
 
     @property
     def clamp(self) -> tuple[float, float] | None:
-        """The least and the most of one record in nats, where there is such a thing."""
+        """The smallest and the largest score of one record in nats; None if records have no scores."""
         return None
 
     def check(self, records: Records) -> None:
@@ -178,21 +178,21 @@ class Voter(ABC):
 
     @abstractmethod
     def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
-        """What the test sees of each record: an integer. Raw. Refused as by ``Records.check_ends``."""
+        """Return the integer that the test uses of each record. Raw. Ties are refused as by ``Records.check_ends``."""
 
     @abstractmethod
     def vote(self, values: Integers, source: RandomSource) -> int:
-        """The vote on one block, from its records' values."""
+        """Draw the vote on one block, given the values of its records."""
 
     def bits(self, records: Records, n: int, source: RandomSource) -> Integers:
-        """The votes on all whole blocks of n records."""
+        """Draw the votes on all whole blocks of n records."""
         block = self.test.n
         found = self.values(records, block_ends(n, block))
         votes = [self.vote(found[first : first + block], source) for first in range(0, n - block + 1, block)]
         return np.array(votes, dtype=np.int64)
 
     def to_dict(self) -> dict[str, Any]:
-        """The test's own document."""
+        """Return the document of the test."""
         found: dict[str, Any] = self.test.to_dict()
         return found
 
@@ -205,7 +205,7 @@ class Voter(ABC):
         return voter_of(formats[document["format"]].from_dict(document))
 
     def question(self) -> dict[str, Any]:
-        """All that votes depend on besides the data, ready for JSON."""
+        """Return everything besides the data on which votes depend, ready for JSON."""
         return self.to_dict()
 
 
@@ -246,7 +246,7 @@ class _ScoreVoter(Voter):
         return self._votes(totals, source)
 
     def _votes(self, totals: Integers, source: RandomSource) -> Integers:
-        """The votes of blocks with these totals. T > cutoff exactly when 2 T, an integer, exceeds floor(2 cutoff)."""
+        """Draw the votes of blocks with these totals. T > cutoff if and only if the integer 2 T > floor(2 cutoff)."""
         test, coin = self.test, self.test.coin
         doubled = 2 * totals + draw_many(test.noise, len(totals), source)
         cutoffs = np.full(len(totals), (2 * test.cutoff).__floor__(), dtype=np.int64)
@@ -279,7 +279,7 @@ class _FitVoter(Voter):
         return counting_score(self.test.domain.cells)
 
     def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
-        """The symbol of each record."""
+        """Return the symbol of each record."""
         cells = self.test.domain.cells
         self.check(records)
         found = records.series(index_score(cells), ends)
@@ -321,7 +321,7 @@ class _FunctionVoter(Voter):
         super().check(records)
 
     def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
-        """The label's place of each record, or the bits of its number."""
+        """Return the place of each record's label, or the bits of its number."""
         self.check(records)
         return records.series(NUMBERS if self.test.labels is None else index_score(self.probe.cells), ends)
 
@@ -336,7 +336,7 @@ class _FunctionVoter(Voter):
             with silenced():
                 said = self.test.function(block)
                 return -1 if isinstance(said, str) and said == "alternative" else 1
-        except Exception:  # whatever it was about: it may be about a record
+        except Exception:  # of any kind: its message may quote a record
             return 1
 
     def to_dict(self) -> dict[str, Any]:
@@ -350,7 +350,7 @@ class _FunctionVoter(Voter):
 
 
 def voter_of(test: Any) -> Voter:
-    """The voter of a test that was given; refuses what is none, and one that is not private for a replaced record."""
+    """Return the voter of a test. Raises InvalidInput for anything else, and for a test that is not private here."""
     found: Voter
     if isinstance(test, BlockTest):
         found = _FunctionVoter(test)
@@ -379,7 +379,7 @@ def voter_of(test: Any) -> Voter:
 
 
 def check_errors(voter: Voter) -> None:
-    """Refuse a test that errs too often for its bits to tell anything."""
+    """Raise Infeasible for a test whose bits are wrong with probability 1/2 or more."""
     test = voter.test
     error = max(test.alpha, test.beta)
     if not error < MOST_ERROR:
@@ -390,7 +390,10 @@ def check_errors(voter: Voter) -> None:
 
 
 def names_of(voter: Voter, null: Any, alternative: Any, **others: object) -> tuple[str, str]:
-    """What the two regimes are called: as the test has it; a function's may be named. Refuses what the test says."""
+    """Return the names of the two regimes: those of the test or, for a function, those given.
+
+    Raises InvalidInput for an argument that the test determines.
+    """
     for name, value in others.items():
         if value is not None:
             raise InvalidInput(f"{name}={shown(value)} was given besides test=, which says it. Leave {name} out.")
@@ -406,9 +409,9 @@ def names_of(voter: Voter, null: Any, alternative: Any, **others: object) -> tup
 
 
 def whole_of(voter: Voter, epsilon: Number | None, privacy: Any, rows: int) -> Notion:
-    """The price of all votes together for a person of up to ``rows`` rows: that of the test, once for each row.
+    """Return the price of all votes together for a person with up to ``rows`` rows: the test's, once for each row.
 
-    An epsilon that is given must be that; another notion must be met.
+    A given epsilon must equal that price; another given notion must be met.
     """
     row = voter.notion
     own = Pure(row.loss * rows) if isinstance(row, Pure) else row if rows == 1 else None
@@ -428,14 +431,14 @@ def whole_of(voter: Voter, epsilon: Number | None, privacy: Any, rows: int) -> N
     return whole
 
 
-# Blocks on either side whose probabilities are computed one by one; the rest is bounded by what is missing from 1.
+# The largest number of blocks on either side whose probabilities are computed, and the probability that may be missing.
 _MOST_BLOCKS = 1_500
 _MISSING = 1e-12
 
 
 @dataclass(frozen=True)
 class BitsModel:
-    """Blocks whose bits are wrong with probability at most ``alpha`` (old blocks) and ``beta`` (new blocks)."""
+    """The laws of bits that are wrong with probability at most ``alpha`` in old blocks and ``beta`` in new ones."""
 
     block: int
     alpha: float
@@ -443,10 +446,10 @@ class BitsModel:
 
     @cached_property
     def _argmin(self) -> tuple[int, list[Floats]]:
-        """T, and for each value of the mixed block's bit the probabilities of argmin - (mixed block) = -T, ..., T.
+        """T and, for each value of the mixed block's bit, the probabilities of argmin - (mixed block) = -T, ..., T.
 
-        With g = -z: t is the first argmin when every sum of g from t rightwards is at least 0 and every sum
-        leftwards from t - 1 is below 0. Right of all old blocks the walk has gone up with probability 1 - beta.
+        With g = -z, t is the first argmin if and only if every sum of g from t rightwards is at least 0 and every sum
+        leftwards from t - 1 is below 0. After all old blocks the walk goes up with probability 1 - beta.
         """
         a, b = self.alpha, self.beta
         reach = 8
@@ -457,7 +460,7 @@ class BitsModel:
             reach *= 2
 
     def failures(self) -> FailureCurve:
-        """Exact bounds on how far off the index is: worst over where in a block k* lies and over the mixed block's bit.
+        """Return exact bounds on the error of the index, for the worst place of k* in its block and its worst bit.
 
         The window is [k* - a, k* + a - B]: its blocks lie within the series whenever k* is at least a from both ends.
         """
@@ -477,13 +480,13 @@ class BitsModel:
 
     @property
     def votes(self) -> tuple[Integers, Floats, Floats]:
-        """The alarm's steps for a block that says "new" or "old", and their probabilities in old and in new blocks."""
+        """The votes of a block that says "new" or "old", and their probabilities in old and in new blocks."""
         old, new = np.array([self.alpha, 1 - self.alpha]), np.array([1 - self.beta, self.beta])
         return np.array([1, -1], dtype=np.int64), old, new
 
     def missed(self, alarm: SuffixAlarm, distances: Integers) -> Floats:
         """Bound on Pr["no change"] for changes at least this far from the end of the series."""
-        return alarm.missed(np.maximum(distances // self.block - 1, 0))  # the tail may hold almost a block
+        return alarm.missed(np.maximum(distances // self.block - 1, 0))  # almost a block may lie behind the last one
 
     def locate(self, bits: Integers) -> int:
         """(argmin - 1) * block, the first argmin."""
@@ -493,15 +496,14 @@ class BitsModel:
 
 @dataclass(frozen=True, eq=False)
 class BitsDetector(BlocksDetector):
-    """Locates a change by the paper's reduction: a private test on each block, the argmin of suffix sums of its bits.
+    """Locates a change by the paper's reduction: the argmin of the suffix sums of a private test's bits.
 
-    Guarantees: a record lies in one block, so all bits together meet the notion that the test does, and so does the
-    answer.
+    Guarantees: a record lies in one block, so all bits together meet the test's notion, and so does the answer.
 
     Attributes:
         voter: the test.
-        alpha, beta: bounds on its errors in old and in new blocks.
-        threshold, false_alarm: as for :class:`SuffixAlarm`; None where a change is always named.
+        alpha, beta: bounds on the test's errors in old and in new blocks.
+        threshold, false_alarm: as for :class:`SuffixAlarm`; None if the answer always names a change.
     """
 
     voter: Voter
@@ -551,7 +553,7 @@ class BitsDetector(BlocksDetector):
         self.voter.check(records)
 
     def draw(self, records: Records, n: int, source: RandomSource) -> list[int]:
-        """The bits of the blocks."""
+        """Draw the bits of the blocks."""
         drawn: list[int] = self.voter.bits(records, n, source).tolist()
         return drawn
 
@@ -563,11 +565,11 @@ class BitsDetector(BlocksDetector):
 
 
 def _argmin_law(a: float, b: float, mixed: int, reach: int) -> Floats:
-    """Pr[argmin = t] for t = -reach, ..., reach, with block 0 the mixed one, of step g = ``mixed``."""
+    """Return Pr[argmin = t] for t = -reach, ..., reach; block 0 is the mixed one, with step g = ``mixed``."""
     ups = np.concatenate([np.full(reach, a), np.full(1, float(mixed == 1)), np.full(reach - 1, 1 - b)])
     return first_argmin_law(ups, before=_ruin(a), after=_ruin(b))
 
 
 def _ruin(error: float) -> float:
-    """Probability that a walk ever falls one below its start, for steps down of this probability."""
+    """Return the probability that a walk ever falls below its start, if steps go down with this probability."""
     return min(error / (1 - error), 1.0)

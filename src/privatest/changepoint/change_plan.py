@@ -1,4 +1,4 @@
-"""When did it change? How well changes can be located, before any data are seen, and the whole of it in one call."""
+"""Plans of change points (``design_change``), and a plan and its run in one call (``detect_change``)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ CHANGES = ("one", "several")
 
 
 def check_length(block: int, accuracy: int | None, n: int) -> None:
-    """A series must hold one block, and must be longer than the index may be off."""
+    """Raise an error for a series that is shorter than one block, or no longer than the accuracy."""
     if n < block:
         raise InvalidData(
             f"The series has {n} records, fewer than one block of {block}. Pass at least {block} records"
@@ -74,11 +74,15 @@ def check_accuracy(
     assuming: Callable[[], DetectorChoice],
     whole: Notion,
 ) -> None:
-    """Refuse a false-alarm target that would make changes anywhere in the series pass unseen too often.
+    """Raise Infeasible if changes in the middle of the series would be missed or misplaced too often.
 
-    ``again`` gives the same detector at another budget (None: the blocks' test was given), ``assuming`` the one at this
-    budget that takes a change for granted: both are looked at for the remedies only, and only those that help are
-    named. ``whole`` is the budget of a person, all of whose rows it is for.
+    Args:
+        choice: the best detector.
+        n: the number of records; None for any.
+        beta, false_alarm: the targets.
+        again: returns the best detector at another budget; None if the test of the blocks was given.
+        assuming: returns the best detector that always names a change. Both are called for the remedies alone.
+        whole: the budget for all rows of a person.
     """
     paid, budget = notion_words(whole), budget_word(whole)
     if choice.accuracy is not None and (false_alarm is None or n is None or 2 * choice.accuracy <= n):
@@ -103,7 +107,7 @@ def check_accuracy(
 
 
 def _if_assumed(choice: DetectorChoice, n: int | None, beta: float) -> str:
-    """What assume_change=True would give, where it tells more than that the change lies somewhere in the series."""
+    """Return a sentence on the accuracy with assume_change=True; empty if that would tell nothing."""
     if choice.accuracy is None or n is None or n < choice.detector.block or 2 * choice.accuracy >= n:
         return ""
     return (
@@ -113,7 +117,7 @@ def _if_assumed(choice: DetectorChoice, n: int | None, beta: float) -> str:
 
 
 def _smallest_epsilon(least: float, n: int | None, again: Callable[[Notion], DetectorChoice]) -> float | None:
-    """About the smallest epsilon (within a tenth, two digits) at which half a series of n records is long enough."""
+    """Return the smallest epsilon, within a tenth, for which half of n records is enough; None if there is none."""
 
     def enough(epsilon: float) -> bool:
         accuracy = again(Pure(rational(epsilon))).accuracy
@@ -138,9 +142,9 @@ def _smallest_epsilon(least: float, n: int | None, again: Callable[[Notion], Det
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChangePlan(Budgeted[ChangePoint]):
-    """A detector, designed: ``run(data)`` asks it where data in order of time changed.
+    """A designed detector of changes: :meth:`run` finds where data in order of time changed.
 
-    Guarantees: as stated for :class:`ChangePoint`, for data of any length (or of ``n`` records where given).
+    Guarantees: those of :class:`ChangePoint`, for data of any length or, if it is given, of ``n`` records.
 
     Attributes:
         method: "direct", "blocks" or "paper" ("fit" for an unknown alternative, "several" for several changes).
@@ -148,14 +152,14 @@ class ChangePlan(Budgeted[ChangePoint]):
             both ends (``spacing`` from other changes and from both ends, for several changes).
         beta: probability with which an index may be further off.
         n: number of records, or None for any.
-        compared: the accuracies of all methods that were compared.
+        compared: the accuracies of the compared methods.
         null, alternative: short descriptions.
-        max_rows_per_unit: the most rows of one person that count, where a run names the ``unit``. The detector is that
-            of epsilon/k for each row, so that k rows cost epsilon wherever they stand.
-        notion: what a run meets.
-        detector: what draws the index, and from what.
-        curve: the probability that the index is further off than so many records, for each number of them.
-        named: whether P and Q were given, and not a test whose hypotheses nobody named.
+        max_rows_per_unit: the largest number of rows of one person that count, if a run names the ``unit``. Each row
+            costs epsilon/k, so that k rows cost epsilon wherever they stand.
+        notion: the notion of privacy that a run meets.
+        detector: the mechanism that draws the index.
+        curve: bounds on the probability of each error of the index.
+        named: whether P and Q were given, and not only a test of blocks.
     """
 
     FORMAT: ClassVar[str] = "privatest/change/2"
@@ -189,61 +193,61 @@ class ChangePlan(Budgeted[ChangePoint]):
 
     @property
     def block(self) -> int:
-        """Records in a block (a block's sum or bit is released), or between two candidates of "direct"."""
+        """The number of records in a block, whose sum or bit is drawn, or between two candidates of "direct"."""
         return self.detector.block
 
     @property
     def clamp(self) -> tuple[float, float] | None:
-        """The least and the most that one record's log-likelihood ratio counts."""
+        """The smallest and the largest log-likelihood ratio that one record counts; None if records have no scores."""
         return self.detector.clamp
 
     @property
     def false_alarm(self) -> float | None:
-        """Bound on the probability of "changed" when nothing changed; None with ``assume_change``."""
+        """A bound on the probability of "changed" if nothing changed; None with ``assume_change``."""
         return self.detector.false_alarm
 
     @property
     def threshold(self) -> int | None:
-        """What the largest suffix sum of the blocks' votes must exceed for "changed", in their units.
+        """The level that the largest suffix sum of the blocks' votes must exceed for "changed".
 
-        Of several changes: what the votes must outweigh for each of them.
+        For several changes it is the penalty of each change, in votes.
         """
         return self.detector.threshold
 
     @property
     def penalty(self) -> float | None:
-        """What the votes of blocks must outweigh for each of several changes, in nats; None for one."""
+        """The penalty of each of several changes in nats, which votes must outweigh; None for one change."""
         return self.detector.threshold * VOTE_UNIT if self.spacing is not None and self.detector.threshold else None
 
     @property
     def spacing(self) -> int | None:
-        """Records between several changes, and to both ends, from which on the accuracy holds; None for one."""
+        """The distance from other changes and from both ends at which the accuracy holds; None for one change."""
         several = isinstance(self.detector, SeveralDetector)
         return self.accuracy - self.block // 2 + 2 * self.block if several else None
 
     @property
     def runs(self) -> int:
-        """Simulations (of the laws of scores, seeded) behind the accuracy; 0: computed exactly."""
+        """The number of seeded simulations of the scores' laws behind the accuracy; 0 if it is computed exactly."""
         return self.curve.runs
 
     @cached_property
     def power(self) -> float | None:
-        """Bound from below on the probability of "changed" for a change at least ``accuracy`` from the end."""
+        """A lower bound on the probability of "changed" for a change at least ``accuracy`` from the end."""
         missed = self.detector.missed(np.array([self.accuracy], dtype=np.int64))
         return None if missed is None else 1.0 - float(missed[0])
 
     @property
     def assume_change(self) -> bool:
-        """Whether a change is taken for granted, so that an index is always named."""
+        """Whether the plan assumes that there was a change, so that it always names an index."""
         return self.false_alarm is None
 
     @property
     def informative(self) -> bool | None:
-        """Whether the accuracy says more than that the change lies somewhere in the series; None without n."""
+        """Whether the accuracy is better than naming the middle of the series; None without n."""
         return None if self.n is None else 2 * self.accuracy < self.n
 
     def power_after(self, records: int) -> float:
-        """Bound from below on the probability of "changed" when this many records follow the change.
+        """Return a lower bound on the probability of "changed" for a change that this number of records follow.
 
         Args:
             records: number of records after the change.
@@ -258,11 +262,11 @@ class ChangePlan(Budgeted[ChangePoint]):
 
     @property
     def outcome(self) -> type[ChangePoint]:
-        """The class of what a run gives back."""
+        """The class of the outcome of a run."""
         return ChangePoint
 
     def question(self) -> dict[str, Any]:
-        """The plan's settings, and the scores or the test where the descriptions of P and Q leave them open."""
+        """Return the settings of the plan and, if P and Q have no names, the scores or the test."""
         hidden = ("detector", "curve", "named", "notion")
         settings = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in hidden}
         settings |= {name: getattr(self, name) for name in ("block", "clamp", "false_alarm", "threshold")}
@@ -280,11 +284,11 @@ class ChangePlan(Budgeted[ChangePoint]):
 
     @property
     def need(self) -> Need:
-        """Records in order of time, of each person no more than the noise hides."""
+        """Records in order of time, with at most ``max_rows_per_unit`` rows of each person."""
         return Need(self.max_rows_per_unit, ordered=True)
 
     def check(self, records: Records) -> None:
-        """Refuse records of another number or type; the sums refuse ties."""
+        """Refuse records of a wrong number or type. Ties of the order are refused when sums are computed."""
         n = records.count()
         if self.n is not None and n != self.n:
             raise InvalidData(f"The data have {n} records, the plan is for n={self.n}. Plan with n={n}, or without n.")
@@ -305,36 +309,36 @@ class ChangePlan(Budgeted[ChangePoint]):
         request: str | None = None,
         rng: np.random.Generator | None = None,
     ) -> ChangePoint:
-        """Run it once on data in order of time, or in that of the column ``order``.
+        """Find the change in data that lie in order of time, or in the order of the column ``order``.
 
         Args:
-            unit: which column says whose row it is. Of each person the first ``max_rows_per_unit`` rows count; every
-                other row, and one that is nobody's, stays in its place and counts as a record that makes no sense. The
-                answer is then private for all rows of a person together. How many rows there are, whose they are and
-                when they were is taken as public.
-            order: which column gives the order of time; None where the records lie in that order.
+            unit: the column that names the person whose row it is. The first ``max_rows_per_unit`` rows of each person
+                count; every other row, and a row without a person, stays in its place and counts as a record that makes
+                no sense. The answer is then private for all rows of a person together. The number of rows, their
+                persons and their times are assumed to be public.
+            order: the column that gives the order of time; None if the records lie in that order.
             public_order: declare the values of that column public, such as the days on which records arrive one by
-                one. The answer then also names them: at the indices (``order_values``) and, of one change, at the ends
-                of its accuracy (``order_range``). They are looked up at what was released, in a
-                column that is the same whatever the records hold, so they cost no privacy if the declaration is true.
-                Without it nothing of the order's values leaves the data.
-            odd_epsilon: as for :meth:`PrivateTest.run`; rows that do not count, because of ``unit``, are odd as well.
+                one. The answer then also has those at the indices (``order_values``) and, for one change, at the ends
+                of its accuracy (``order_range``). They are looked up at the released indices, in a column that does not
+                depend on the records, so they cost no privacy if the declaration is true. Without it no value of the
+                order leaves the data.
+            odd_epsilon: as for :meth:`PrivateTest.run`; rows that do not count because of ``unit`` are odd, too.
         """
         where, public = {"column": column, "unit": unit, "order": order}, PublicOrder.of(order, public_order)
         payer = {"ledger": ledger, "dataset": dataset, "request": request}
         return self.run_opened(None, data, where, **payer, rng=rng, odd_epsilon=odd_epsilon, besides=public)
 
     def draw(self, records: Records, source: RandomSource) -> Draw:
-        """The number of records, which is public, and what the detector draws."""
+        """Return the public number of records and the draw of the detector."""
         n = records.count()
         return [n, self.detector.draw(records, n, source)]
 
     def release(self, draw: Sequence[Any], *, simulated: bool = False) -> ChangePoint:
-        """The indices, and the noisy sums they were found from where there are any.
+        """Compute the indices from a draw, with the noisy sums behind them if there are any.
 
         Args:
-            draw: the number of records, and what the detector drew.
-            simulated: whether a generator of the caller's drew it.
+            draw: the number of records and the draw of the detector.
+            simulated: whether the caller's generator drew it.
         """
         (n, drawn), detector, sums, misfits = draw, self.detector, None, None
         indices, first = detector.locate(drawn, n)
@@ -363,7 +367,7 @@ class ChangePlan(Budgeted[ChangePoint]):
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """How probably an index is off by more than a distance, at most."""
+        """Draw upper bounds on the probability that an index is off by more than a distance."""
         from privatest import pictures
 
         return pictures.change_plan(self, self.curve, ax)
@@ -376,7 +380,7 @@ class ChangePlan(Budgeted[ChangePoint]):
         return f"Change from {self.null} to {self.alternative}"
 
     def facts(self) -> list[Fact]:
-        """The question, the settings and the promises."""
+        """Return the question, the settings and the guarantees."""
         length = "a series of any length" if self.n is None else f"{self.n:,} records"
         power = f"changes at least {self.accuracy:,} records from the end are found with this probability, at least"
         within = f"records, with probability {1 - self.beta:g}, for {length}"
@@ -419,35 +423,34 @@ def design_change(
     assume_change: bool = False,
     max_rows_per_unit: int = 1,
 ) -> ChangePlan:
-    """The detector that :func:`detect_change` would run, and how well it does. No data are needed.
+    """Design the detector of :func:`detect_change` and compute its accuracy, before any data are seen.
 
     Args:
         null, alternative: the old and the new regime, in any of the forms that :func:`privatest.design` takes.
-        distance: in place of an alternative: the total variation by which it differs from the null at least.
+        distance: in place of an alternative: the smallest total variation between it and the null.
         epsilon: privacy loss of the whole answer; a float is read as its shortest decimal.
         privacy: in place of epsilon: another notion, such as ``pt.zcdp(0.5)`` or "approx(1, 1e-6)".
-        n: number of records. None: the accuracy holds for any number; refusals wait for the data.
-        changes: how many changes are looked for: "one" (the default), or "several": from P to Q, back to P, and so on,
-            as many as there seem to be. The whole costs its price once. "several" needs ``n`` and an alternative, and
-            has a method of its own: noisy block sums, labelled by penalised dynamic programming.
-        beta: probability with which an index may be further off than ``accuracy``.
-        method: "direct" (exponential mechanism over suffix sums of the clamped score), "blocks" (noisy block sums, and
-            the median of the posterior given them), "paper" (the paper's reduction: a test on each block, and the
-            argmin of suffix sums of bits), or "auto": of the first two, whichever has the smaller computed accuracy.
-        block: records in a block of "paper" (which is then the default); None: as many as advantage 2/3 needs,
-            :func:`privatest.sample_size`, as the paper cuts them.
-        test: the private test that votes on each block of "paper", in place of the one that would be designed: a
-            :class:`PrivateTest`, a :class:`FitTest`, or any function, see :func:`block_test`. It says what the regimes,
-            the block's length and the budget are (for a function ``null`` and ``alternative`` may name the regimes):
-            each record lies in one block, so that the whole answer costs what one run of the test does.
-        false_alarm: say "changed" of unchanged data with at most this probability, 0.05 if nothing is said; else the
-            answer is "no change". Blocks decide that from the sums they release anyway; "direct" cannot, and needs
+        n: number of records. None: the accuracy holds for any number, and series that are too short are refused later.
+        changes: "one" (the default), or "several": from P to Q, back to P, and so on, an unknown number of times. All
+            of them together cost epsilon once. "several" needs ``n`` and an alternative, and has a method of its own:
+            noisy block sums, labelled by penalised dynamic programming.
+        beta: probability with which an index may be off by more than ``accuracy``.
+        method: "direct" (the exponential mechanism over suffix sums of the clamped score), "blocks" (noisy block sums,
+            and the median of the posterior given them), "paper" (the paper's reduction: a test on each block, and the
+            argmin of suffix sums of its bits), or "auto": the one of the first two with the smaller computed accuracy.
+        block: number of records in a block of "paper", which is then the default method. None: the number that
+            advantage 2/3 needs (:func:`privatest.sample_size`), as in the paper.
+        test: the private test that votes on each block of "paper", instead of a designed one: a :class:`PrivateTest`, a
+            :class:`FitTest`, or any function, see :func:`block_test`. It determines the regimes, the length of a block
+            and the budget. (For a function ``null`` and ``alternative`` may name the regimes.) Each record lies in one
+            block, so the whole answer costs what one run of the test costs.
+        false_alarm: the largest probability of "changed" if nothing changed; 0.05 by default. Otherwise the answer is
+            "no change". Blocks tell that from the sums that they release anyway; "direct" cannot, and needs
             ``assume_change``.
-        assume_change: take it for granted that there was a change, as the paper does: an index is always named, also
-            of data that never changed, and is more accurate where there was one. Excludes ``false_alarm``.
-        max_rows_per_unit: the most rows of one person that count, where the run names a ``unit``; each costs
-            epsilon/max_rows_per_unit (of other notions: docs/notions.md). What is promised holds where no person has
-            more.
+        assume_change: assume that there was a change, as the paper does. The answer then always names an index, even if
+            the data did not change, and is more accurate if they did. Excludes ``false_alarm``.
+        max_rows_per_unit: the largest number of rows of one person that count, if the run names a ``unit``; each costs
+            epsilon/max_rows_per_unit (for other notions see docs/notions.md). The accuracy holds if no person has more.
 
     >>> several = design_change("bernoulli(0.2)", "bernoulli(0.8)", epsilon=1, n=1000, changes="several")
     >>> several.accuracy <= 60, several.false_alarm <= 0.05, several.spacing > several.accuracy
@@ -517,7 +520,7 @@ def design_change(
 
 
 def _check_several(n: int | None, **excluded: Any) -> None:
-    """Refuse settings of one change beside changes="several", which needs n."""
+    """Raise InvalidInput for settings that do not go with changes="several", and if n is missing."""
     for name, value in excluded.items():
         if value not in (None, False, "auto"):
             raise InvalidInput(f"{name}={shown(value)} belongs to changes='one'. Leave one of the two out.")
@@ -526,31 +529,31 @@ def _check_several(n: int | None, **excluded: Any) -> None:
 
 
 def _false_alarm(false_alarm: float | None, assume_change: bool) -> float | None:
-    """The target that is meant: None where a change is taken for granted."""
+    """Return the target for false alarms; None with ``assume_change``."""
     if not isinstance(assume_change, bool | np.bool_):
         raise InvalidInput(f"assume_change={shown(assume_change)} must be True or False.")
     if not assume_change:
         return FALSE_ALARM if false_alarm is None else numbers.probability(false_alarm=false_alarm)
     if false_alarm is not None:
         raise InvalidInput(
-            f"false_alarm={shown(false_alarm)} and assume_change=True exclude each other: where a change is taken for "
-            "granted, no alarm is false. Leave one of them out."
+            f"false_alarm={shown(false_alarm)} and assume_change=True exclude each other: if there certainly was a "
+            "change, no alarm is false. Leave one of them out."
         )
     return None
 
 
 Choices = Callable[[Notion, float | None], list[DetectorChoice]]
-"""The detectors to compare, by the notion of a row and the target for false alarms."""
+"""A function from the notion of a row and the target for false alarms to the detectors to compare."""
 
 
 def _choices_of(
     null: Any, alternative: Any, distance: float | None, beta: float, method: str, block: int | None
 ) -> Choices:
-    """The detectors to compare for P and Q, or for P and a distance."""
+    """Return the function that designs the detectors to compare, for P and Q or for P and a distance."""
     if (alternative is None) == (distance is None):
         raise InvalidInput(
-            "Give either the alternative Q or, when it is unknown, distance=, the total variation by which it differs "
-            "from P at least."
+            "Give either the alternative Q or, if it is unknown, distance=, the smallest total variation between it "
+            "and P."
         )
     if distance is None:
         hypotheses = pair_or_question(null, alternative)
@@ -591,23 +594,22 @@ def detect_change(
     request: str | None = None,
     rng: np.random.Generator | None = None,
 ) -> ChangePoint:
-    """Where data in order of time changed from P (``null``) to Q (``alternative``), with privacy.
+    """Find with privacy where data in order of time changed from P (``null``) to Q (``alternative``).
 
-    The index is that of the first record of the new regime, counted from 0; None where the answer is "no change", as it
-    may be unless ``assume_change=True`` takes a change for granted. With ``changes="several"`` all changes between P
-    and Q are looked for, and ``indices`` has as many as there seem to be. What is guaranteed: :class:`ChangePoint`.
+    The index is that of the first record of the new regime, counted from 0. It is None if the answer is "no change",
+    which is possible unless ``assume_change=True``. With ``changes="several"`` all changes between P and Q are located,
+    and ``indices`` has one entry for each. :class:`ChangePoint` states the guarantees.
 
     Args:
         data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together with
             ``column``; in order of time, or in that of the column ``order``.
         null, alternative, distance, epsilon, privacy, changes: as for :func:`design_change`.
         beta, method, block, test, false_alarm, assume_change: as for :func:`design_change`.
-        max_rows_per_unit: the most rows of one person that count, 1 if only ``unit`` is given: as
-            :func:`design_change` and :meth:`ChangePlan.run` explain.
-        column: which column holds the records.
-        unit: which column says whose row it is; None: each row is a person of its own.
-        order: which column gives the order of time; None where the records lie in that order.
-        public_order: declare the values of that column public: the answer then names the one at the change too
+        max_rows_per_unit: as for :func:`design_change`; 1 if only ``unit`` is given.
+        column: the column that holds the records.
+        unit: the column that names the person whose row it is; None: each row is a person of its own.
+        order: the column that gives the order of time; None if the records lie in that order.
+        public_order: declare the values of that column public. The answer then also has the value at the change
             (``order_value``), as :meth:`ChangePlan.run` explains.
         odd_epsilon: as for :meth:`ChangePlan.run`.
         ledger, dataset, request: charge that to the data set's budget before anything is computed. The same

@@ -1,4 +1,4 @@
-"""What a change-point detector releases: the indices, how accurate they are, and the noisy sums behind them."""
+"""The outcome of a change-point detector: the indices, their accuracy, and the noisy sums behind them."""
 
 from __future__ import annotations
 
@@ -17,56 +17,57 @@ if TYPE_CHECKING:
 
 
 FALSE_ALARM = 0.05
-"""Default bound on the probability of "changed" where nothing changed."""
+"""The default bound on the probability of "changed" if nothing changed."""
 PROMISE = "the promise does not hold for these records. Choose a Q with the smallest shift you care about."
 MOST_SUMS = 10_000
-"""Noisy sums of more blocks than these are left out of the answer: nobody would look at them one by one."""
+"""The largest number of blocks whose noisy sums are part of the outcome."""
 
 
 @dataclass(frozen=True)
 class ChangePoint(Outcome):
-    """Where the data changed from P to Q (or between the two, several times), or that they did not.
+    """The places at which the data changed from P to Q, or several times between the two, if they did.
 
     An index is that of the first record of a new regime, counted from 0: ``data[:index]`` are old and ``data[index:]``
-    are new. 0 means that all records are new, n that none is. The series is taken to start with P.
+    are new. 0 means that all records are new, n that none is. The series is assumed to start with P.
 
     Guarantees: all values together are epsilon-differentially private, or meet the notion ``privacy`` (replace one
     record, n public), however many changes are reported. If the data changed once, at k*, at least ``accuracy`` records
-    from both ends, then abs(index - k*) <= accuracy with probability at least 1 - beta; where "no change" may be
-    answered, a missed change counts as a failure too. Of several changes each one that is at least ``spacing`` records
-    from all others and from both ends has, with probability at least 1 - beta, a reported change of the same direction
-    within ``accuracy`` records.
+    from both ends, then abs(index - k*) <= accuracy with probability at least 1 - beta; if "no change" is a
+    possible answer, a missed change counts as a failure, too. Of several changes each one that is at least ``spacing``
+    records from all others and from both ends has, with probability at least 1 - beta, a reported change of the same
+    direction within ``accuracy`` records.
 
     Attributes:
-        indices: first record of each new regime, in ascending order; empty where no change is reported.
-        states: "null" or "alternative" for each stretch between them: one more than there are indices. Where the first
-            one is "alternative", the series seems to have been of Q from the start.
-        accuracy: an index is off by more records than this with probability at most ``beta``, see above; computed from
-            P, Q and epsilon, never from the data.
-        beta: probability with which the accuracy may be missed.
-        changed: False for "no change"; None where a change is taken for granted (``assume_change=True``).
+        indices: first record of each new regime, in ascending order; empty if no change is reported.
+        states: "null" or "alternative" for each stretch between the indices, and before and after them. If the first
+            one is "alternative", the series looks like Q from the start.
+        accuracy: an index is off by more records than this with probability at most ``beta``, see above. It is computed
+            from P, Q and epsilon, never from the data.
+        beta: the probability of a larger error.
+        changed: False for "no change"; None with ``assume_change=True``.
         method: "direct", "blocks", "paper", "fit" for an unknown alternative, or "several" for several changes.
         n: number of records, which is public.
-        spacing: records between several changes, and to both ends, from which on the accuracy holds; None for one.
-        false_alarm: bound on the probability of changed=True when nothing changed; None with ``assume_change``.
-        power: bound from below on the probability of changed=True when the data changed at least ``accuracy`` records
-            from the end; None where a change is taken for granted, and for several changes.
-        block: records in a block, for the methods that release something of each block; None for "direct".
-        sums: the noisy block sums of clamped log P/Q in nats, as the changes were found from them; None for methods
-            that release none, and for more than 10,000 blocks. Block j holds records from n % block // 2 + j * block
-            on. They are part of the one release.
-        order_values: the values of the column ``order`` at the indices (the years, the dates), as numbers or as text;
-            None unless that column was declared public (``public_order=True``), and where a record has none.
-        order_range: of one change: the values at index - accuracy and at index + accuracy, or at the series' ends.
-        misfits: "null" or "alternative", whose noisy sums are too extreme (about 0.001, both sides) for that law; None
-            where the method releases no sums, or these are too few to tell.
+        spacing: the distance in records from other changes and from both ends at which the accuracy holds; None for one
+            change.
+        false_alarm: bound on the probability of changed=True if nothing changed; None with ``assume_change``.
+        power: lower bound on the probability of changed=True if the data changed at least ``accuracy`` records from the
+            end; None with ``assume_change`` and for several changes.
+        block: number of records in a block, for methods that release something of each block; None for "direct".
+        sums: the noisy block sums of clamped log P/Q in nats, from which the changes were computed; None for methods
+            without them and for more than 10,000 blocks. Block j begins at record n % block // 2 + j * block. The sums
+            are part of the one release.
+        order_values: the values of the column ``order`` at the indices (years, dates), as numbers or as text; None
+            unless that column was declared public (``public_order=True``), and None for a record without a value.
+        order_range: for one change, the values at index - accuracy and at index + accuracy, or at the series' ends.
+        misfits: the hypotheses, "null" or "alternative", whose noisy sums are too extreme for that law (two-sided
+            probability of about 0.001); None if there are too few sums, or none.
         epsilon: privacy loss of this answer, all of it.
         neighbours: which pairs of data sets the guarantee compares.
         simulated: True when the randomness came from a generator of the caller's: such an answer is not private.
-        privacy: the notion that this answer meets, such as "zcdp(0.5)", where it is not epsilon alone; epsilon is then
-            what that notion bounds of the privacy loss, infinite where it bounds none.
-        receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
-        design: the plan that was run; no part of its documents, None in one that was read.
+        privacy: the notion that this answer meets, such as "zcdp(0.5)", if it is not epsilon alone; epsilon is then the
+            bound on the privacy loss that follows from that notion, or infinite.
+        receipt: the ledger's note, with a fingerprint to keep; None without a ledger.
+        design: the plan that was run; not part of documents.
         persons: whether all rows of one person are hidden together, because a unit was named.
     """
 
@@ -90,7 +91,7 @@ class ChangePoint(Outcome):
 
     @property
     def index(self) -> int | None:
-        """First record of the new regime, counted from 0; of several changes the first one; None for "no change"."""
+        """The first record of the new regime (of the first, if several), counted from 0; None for "no change"."""
         return self.indices[0] if self.indices else None
 
     @property
@@ -100,33 +101,33 @@ class ChangePoint(Outcome):
 
     @property
     def several(self) -> bool:
-        """Whether several changes were looked for."""
+        """Whether the plan was for several changes."""
         return self.spacing is not None
 
     @property
     def fits(self) -> bool | None:
-        """Whether the released sums are plausible for P and for Q where they should be; None: not known."""
+        """Whether the released sums fit P and Q where they should; None if that cannot be checked."""
         return None if self.misfits is None else not self.misfits
 
     @property
     def informative(self) -> bool:
-        """Whether the accuracy says more than that the change lies somewhere in the series."""
+        """Whether the accuracy is better than naming the middle of the series."""
         return 2 * self.accuracy < self.n
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The indices with their accuracy and, where blocks were released, their noisy sums; never the data."""
+        """Draw the indices with their accuracy and, if blocks were released, their noisy sums; never the data."""
         from privatest import pictures
 
         return pictures.change_point(self, ax)
 
     @property
     def sentence(self) -> str:
-        """Whether the records look like P and Q at all; where, or that nothing changed, and how surely."""
+        """The answer, its probability of being right, and a warning if the records do not look like P or Q."""
         return f"{self._doubt}{self._several if self.several else self._one}{self._unchecked}"
 
     @property
     def _doubt(self) -> str:
-        """That the released sums do not look like P, or like Q, where they should; empty where they do."""
+        """A warning that the released sums do not look like P, or like Q, where they should; empty if they do."""
         if not self.misfits:
             return ""
         laws = {"null": "P", "alternative": "Q"}
@@ -140,7 +141,7 @@ class ChangePoint(Outcome):
 
     @property
     def _unchecked(self) -> str:
-        """What else may look like a change, where the released numbers do not tell whether the laws fit."""
+        """A note on what else may look like a change, if the release does not tell whether the laws fit."""
         if self.several or self.misfits is not None or self.changed is False:
             return ""
         return (
@@ -182,25 +183,25 @@ class ChangePoint(Outcome):
 
     @property
     def _if(self) -> str:
-        """The condition under which the accuracy holds: which records come from which law."""
+        """The condition under which the accuracy holds."""
         old = "P" if self.design is None else self.design.null
         new = "Q" if self.design is None else self.design.alternative
         return f"and if the records before it come from {old} and those after it from {new}"
 
     @property
     def _range(self) -> list[str]:
-        """The ends of ``order_range``, for people."""
+        """The ends of ``order_range`` as texts."""
         return ["no value" if end is None else str(end) for end in self.order_range or ()]
 
     @property
     def _listed(self) -> str:
-        """The indices, with the values of the order where these are public."""
+        """The indices, with the values of the order if these are public."""
         values = self.order_values or (None,) * len(self.indices)
         pairs = zip(self.indices, values, strict=True)
         return ", ".join(str(index) if value is None else f"{index} ({value})" for index, value in pairs)
 
     def facts(self) -> list[Fact]:
-        """What left the data, what is promised of it, and what it cost."""
+        """Return the released values, their guarantees and their price."""
         promise = f"records or better, with probability {1 - self.beta:g}"
         unsure = "cannot be checked", "too few noisy sums were released"
         where = "like P, and like Q, where they should" if self.several else "like P before the index and Q after it"
@@ -244,20 +245,20 @@ class ChangePoint(Outcome):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON: every field, and every other fact by its name."""
+        """Return plain values, ready for JSON: every field, and every other fact by its name."""
         return {**super().to_dict(), "index": self.index, "order_value": self.order_value}
 
 
 class PublicOrder(Besides):
-    """The values of the column ``order``, at the indices that were released and at the ends of their accuracy.
+    """The values of the column ``order`` at the released indices and at the ends of their accuracy.
 
-    Guarantees: they are looked up after the draw was recorded, at what was released, in a column that was declared
-    public and is the same whatever the records hold, so they cost nothing. Nothing else is read for them.
+    Guarantees: they are looked up after the draw was recorded, at the released indices, in a column that was declared
+    public and does not depend on the records, so they cost nothing. Nothing else is read for them.
     """
 
     @classmethod
     def of(cls, order: str | None, public_order: bool) -> PublicOrder | None:
-        """The addition that a run needs, None if it needs none; refuses a declaration about no column."""
+        """Return the addition to a run; None without ``public_order``. Raises InvalidInput without a column."""
         if not isinstance(public_order, bool | np.bool_):
             raise InvalidInput(f"public_order={shown(public_order)} must be True or False.")
         if public_order and order is None:
@@ -272,7 +273,7 @@ class PublicOrder(Besides):
         return {"public_order": True}
 
     def prepared(self, design: Any, records: Any) -> Any:  # noqa: ARG002 - the same for every design
-        """The records themselves; refuses those that cannot tell the values of their order."""
+        """Return the records; raises InvalidData if their source does not hand over the values of the order."""
         if not records.has_order_values:
             raise InvalidData(
                 "public_order=True cannot be kept here: this source sorts by the column order, but does not hand its "
@@ -281,7 +282,7 @@ class PublicOrder(Besides):
         return records
 
     def added(self, design: Any, outcome: Any, draw: Any, records: Callable[[], Any]) -> Any:  # noqa: ARG002 - no draw
-        """The change point, with the values."""
+        """Return the change point with the values."""
         released: ChangePoint = outcome
         if not released.indices:
             return released

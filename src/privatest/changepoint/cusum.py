@@ -23,12 +23,12 @@ from privatest.errors import InvalidInput
 from privatest.laws.fourier import convolution
 from privatest.numbers import Floats, Integers, first_true, root
 
-# W climbs so far with probability e^-36 = 2e-16: the law is computed up to there.
+# W exceeds the level at which its law is cut off with probability e^-36 = 2e-16.
 _NEGLIGIBLE_EXPONENT = 36.0
 # Room above the threshold, in multiples of the largest step, when W drifts upwards. Less room only adds to the bound.
 _ROOM = 8
 _CONVERGED = 1e-15
-# A change that is missed with less probability than this need not be followed further.
+# Below this probability of missing a change no further blocks are followed.
 _SETTLED = 1e-9
 _MOST_CHART_BLOCKS = 20_000
 # Rounding of the transforms, allowed for in every probability.
@@ -36,20 +36,20 @@ _ROUNDING = 1e-13
 
 
 def largest_suffix_sum(steps: Integers) -> int:
-    """max over t of the sum of the steps from t on; 0 for the empty sum."""
+    """Return the largest sum of the steps from any place on, at least 0."""
     sums = np.cumsum(steps[::-1])
     return max(int(sums.max()), 0) if len(sums) else 0
 
 
 @dataclass(frozen=True, eq=False)
 class SuffixAlarm:
-    """Says "changed" when the largest suffix sum of steps exceeds ``threshold``.
+    """A decision that says "changed" if the largest suffix sum of the blocks' steps exceeds a threshold.
 
     Attributes:
         steps: the integer step of each outcome of a block.
         old, new: probabilities of the outcomes when all records of a block are old, or all are new.
-        threshold: see above.
-        false_alarm: bound on Pr["changed"] when there is no change.
+        threshold: the level that the sum must exceed.
+        false_alarm: a bound on Pr["changed"] if there is no change.
     """
 
     steps: Integers
@@ -60,9 +60,12 @@ class SuffixAlarm:
 
     @classmethod
     def calibrated(cls, steps: Integers, old: Floats, new: Floats, target: float, blocks: int | None) -> SuffixAlarm:
-        """The smallest threshold with a false-alarm probability of at most ``target`` over ``blocks`` blocks.
+        """Return the alarm with the smallest threshold whose false-alarm probability is at most ``target``.
 
-        None for the number of blocks: however many there are (W grows with their number and converges in law).
+        Args:
+            steps, old, new: as for the class.
+            target: the largest false-alarm probability.
+            blocks: the number of blocks; None if it may be any number. (W grows with it and converges in law.)
         """
         law = _step_law(steps, old)
         low = int(steps.min())
@@ -81,13 +84,13 @@ class SuffixAlarm:
         return cls(steps, old, new, threshold, float(above[min(threshold + 1, top)]))
 
     def fires(self, outcomes: Integers) -> bool:
-        """Whether these blocks' outcomes say "changed"."""
+        """Return whether the outcomes of these blocks say "changed"."""
         return largest_suffix_sum(self.steps[outcomes]) > self.threshold
 
     def missed(self, blocks: Integers) -> Floats:
-        """Bounds on Pr["no change"] after these numbers of whole blocks of the new regime.
+        """Return upper bounds on Pr["no change"] after these numbers of whole blocks of the new regime.
 
-        Guarantees: an upper bound whatever came before, since W is never below 0 and more is better.
+        Guarantees: the bounds hold whatever came before, since W is at least 0 and a larger W is more likely to pass.
         """
         most = int(np.max(blocks))
         law, low = _step_law(self.steps, self.new), int(self.steps.min())
@@ -101,7 +104,7 @@ class SuffixAlarm:
 
     @cached_property
     def _states(self) -> list[Floats]:
-        """The law of W, at the latest number of blocks that :meth:`missed` looked at."""
+        """The law of W at the largest number of blocks for which :meth:`missed` was computed."""
         room = max(_ROOM * int(self.steps.max()), 50)
         state = np.zeros(self.threshold + room + 1)
         state[0] = 1.0
@@ -113,9 +116,9 @@ class SuffixAlarm:
 
 
 def decay_rate(steps: Integers, law: Floats) -> float:
-    r"""The theta > 0 with E e^(theta g) = 1: Pr[W >= w] <= e^(-theta w) however many blocks there are.
+    r"""Return the theta > 0 with E e^(theta g) = 1. Then Pr[W >= w] <= e^(-theta w) for any number of blocks.
 
-    For log-likelihood ratios it is one over the step's size in nats, by Ville's inequality.
+    For log-likelihood ratios it is 1 over the size of a step in nats, by Ville's inequality.
     """
     seen = law > 0
     g, p = steps[seen].astype(np.float64), law[seen] / law[seen].sum()
@@ -135,12 +138,12 @@ def decay_rate(steps: Integers, law: Floats) -> float:
 
 
 def _step_law(steps: Integers, law: Floats) -> Floats:
-    """Probabilities of the steps, from the smallest on."""
+    """Return the probabilities of all integers from the smallest step to the largest."""
     return np.bincount(steps - int(steps.min()), weights=law).astype(np.float64)
 
 
 def _advance(state: Floats, law: Floats, low: int) -> Floats:
-    """The law of min(max(W + g, 0), top). The ceiling is high enough not to matter."""
+    """Return the law of min(max(W + g, 0), top), where the law of W is ``state``. Mass seldom reaches the top."""
     spread = np.maximum(convolution(state, law), 0.0)
     after = np.zeros_like(state)
     # spread[i] is Pr[W + g = i + low]
@@ -155,21 +158,22 @@ def _advance(state: Floats, law: Floats, low: int) -> Floats:
     return law_after
 
 
-# A block's law is known up to this much of its mass: in each block, so much is counted as a false alarm.
+# The law of a block is known up to this share of its mass, which is counted as a false alarm in each block.
 LAW_ERROR = 1e-10
-# The equations have positive solutions without cancellation; a dense solver agrees to 1e-9 and better.
+# The relative error that is allowed for the solver. Solutions are positive, without cancellation; a dense solver agrees
+# to 1e-9.
 _SOLVER = 1e-6
 MOST_BLOCKS = 10**9
 """False alarms rarer than one in this many blocks cannot be distinguished from the laws' rounding."""
 _LARGEST_THRESHOLD = 3_000
-# Ages of excursions and numbers of old blocks are followed until what is left is less than this.
+# Ages of excursions and numbers of old blocks are followed until less than this probability is left.
 _NEGLIGIBLE = 1e-9
 _MOST_STEPS = 4_000
 
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """A law of the block in which the stream changes, whose first ``old`` records are old."""
+    """The law of the block in which the stream changes, if its first ``old`` records are old."""
 
     old: int
     law: Floats
@@ -177,12 +181,12 @@ class Mixed:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A CUSUM chart with its threshold.
+    """A CUSUM chart: blocks vote, and the alarm is raised when W exceeds the threshold.
 
     Attributes:
         votes: the integer vote of each outcome of a block.
         old, new: probabilities of the outcomes when all records of a block are old, or all are new.
-        threshold: h; the alarm is raised when W exceeds it.
+        threshold: h, the level that W must exceed.
     """
 
     votes: Integers
@@ -192,7 +196,10 @@ class Chart:
 
     @classmethod
     def calibrated(cls, votes: Integers, old: Floats, new: Floats, blocks: float) -> Chart | None:
-        """The smallest threshold with false alarms at least ``blocks`` blocks apart on average; None: none has."""
+        """Return the chart with the smallest threshold at which false alarms are ``blocks`` blocks apart on average.
+
+        The result is None if no threshold is large enough.
+        """
         if blocks > MOST_BLOCKS:
             return None
         threshold = first_true(
@@ -202,16 +209,16 @@ class Chart:
 
     @cached_property
     def blocks_between_false_alarms(self) -> float:
-        """Mean number of blocks until a false alarm, from W = 0; a bound from below."""
+        """A lower bound on the mean number of blocks until a false alarm, from W = 0."""
         return self._mean_blocks(self.old, LAW_ERROR) * (1 - _SOLVER)
 
     @cached_property
     def blocks_to_alarm(self) -> float:
-        """Mean number of blocks of the new regime until the alarm, from W = 0; a bound from above for any W."""
+        """An upper bound on the mean number of blocks of the new regime until the alarm, for any W at the change."""
         return self._mean_blocks(self.new, 0.0) * (1 + _SOLVER)
 
     def blocks_within(self, beta: float) -> int:
-        """Blocks of the new regime after which the alarm has been raised with probability at least 1 - beta."""
+        """Return a number of new blocks after which the alarm has been raised with probability at least 1 - beta."""
         chain, state = self._chain(self.new), self._from_zero()
         for count in range(1, _MOST_STEPS):
             state = state @ chain
@@ -220,9 +227,14 @@ class Chart:
         return math.ceil(self.blocks_to_alarm / beta)  # Markov's inequality
 
     def accuracy(self, beta: float, block: int, mixed: Sequence[Mixed]) -> int | None:
-        """The smallest a with Pr[abs(index - k*) > a] <= beta, worst over ``mixed`` and over all k*.
+        """Return the smallest a with Pr[abs(index - k*) > a] <= beta for all k*; None if no a of the grid suffices.
 
-        Guarantees: given no alarm before k*, and the laws as given. None where no a of the grid will do.
+        Args:
+            beta: the largest probability of a larger error.
+            block: the number of records in a block.
+            mixed: the possible laws of the block that holds k*.
+
+        Guarantees: the bound holds given that no alarm was raised before k*.
         """
         lefts, rights = zip(*(self._errors(one.law) for one in mixed), strict=True)
         reach = (max(len(lefts[0]), len(rights[0])) + 1) * block
@@ -236,10 +248,10 @@ class Chart:
         return int(distances[enough[0]]) if len(enough) else None
 
     def _errors(self, mixed: Floats) -> tuple[Floats, Floats]:
-        """left[l] bounds Pr[the index lies l or more blocks before the mixed one], right[l] l or more after its start.
+        """Return bounds on the probabilities that the index lies l or more blocks before the mixed block, or after it.
 
-        Left: the excursion was l blocks old and never came back to 0. Right: W was 0 again l blocks later; most
-        likely so from W = 0, from which all paths lie lower.
+        Before: the excursion was l blocks old at the change, and W did not return to 0. After: W was 0 again l blocks
+        later, which is the most likely from W = 0, since all other paths lie higher.
         """
         escape = self._escape
         table = _moves(self.votes, mixed, self.threshold)
@@ -258,7 +270,7 @@ class Chart:
 
     @cached_property
     def _escape(self) -> Floats:
-        """Pr[the alarm comes before W is 0] from each W >= 1, new blocks only."""
+        """The probability, from each W >= 1, that new blocks raise the alarm before W is 0."""
         h = self.threshold
         escape = np.zeros(h + 1)
         if h >= 1:
@@ -269,7 +281,7 @@ class Chart:
 
     @cached_property
     def _excursions(self) -> Floats:
-        """Row l: the law of W after l old blocks of an excursion that started at 0 and did not come back to it."""
+        """Row l is the law of W after l old blocks of an excursion that began at 0 and did not return to it."""
         chain, state = self._chain(self.old), self._from_zero()
         rows = [state]
         while len(rows) < _MOST_STEPS:
@@ -282,7 +294,7 @@ class Chart:
 
     @cached_property
     def _ages(self) -> Floats:
-        """Row m, column l: Pr[W_{m-l} = 0, no alarm till then] / Pr[no alarm till m], until that no longer moves."""
+        """Row m, column l is Pr[W_{m-l} = 0, no alarm until then] / Pr[no alarm until m], until rows converge."""
         chain, state, zeros, survived = self._chain(self.old), self._from_zero(), [1.0], [0.0]
         while len(zeros) < _MOST_STEPS:
             after = state @ chain
@@ -306,7 +318,7 @@ class Chart:
         return found
 
     def _mean_blocks(self, law: Floats, lost: float) -> float:
-        """Mean time from 0 until W would fall below 0 or passes h, over the probability of the latter."""
+        """Return the mean time from W = 0 until W falls below 0 or passes h, over the probability that it passes h."""
         h = self.threshold
         steps = _steps(self.votes, law, h) * (1 - lost)
         past = np.cumsum(steps[::-1])[: h + 1] + lost  # Pr[w + g > h], for w = 0, ..., h
@@ -323,13 +335,13 @@ class Chart:
 
 
 def _steps(votes: Integers, law: Floats, h: int) -> Floats:
-    """Pr[vote g] at place h + 1 + g, those beyond +-(h + 1) gathered at the ends."""
+    """Return Pr[vote g] at place h + 1 + g; votes beyond +-(h + 1) count as +-(h + 1)."""
     most = h + 1
     return np.bincount(np.clip(votes, -most, most) + most, weights=law, minlength=2 * most + 1).astype(np.float64)
 
 
 def _excursion_sums(steps: Floats, top: int, values: Floats) -> Floats:
-    """Mean sum of values along a walk on 0, ..., top until it leaves them, from each place: a Toeplitz system."""
+    """Return the mean sum of values along a walk from each of 0, ..., top until it leaves them (a Toeplitz system)."""
     from scipy import linalg  # late: it takes a while to import, and only votes need it
 
     middle = len(steps) // 2
@@ -340,7 +352,7 @@ def _excursion_sums(steps: Floats, top: int, values: Floats) -> Floats:
 
 
 def _moves(votes: Integers, law: Floats, h: int) -> Floats:
-    """Row w, column v: Pr[max(w + g, 0) = v] for v <= h."""
+    """Return the matrix with Pr[max(w + g, 0) = v] in row w and column v, for v <= h."""
     steps, w = _steps(votes, law, h), np.arange(h + 1)
     found: Floats = steps[h + 1 + w[None, :] - w[:, None]]
     found[:, 0] = np.cumsum(steps)[h + 1 - w]

@@ -1,4 +1,4 @@
-"""What a change-point detector is: what it draws, what it answers, and how far off its index may be.
+"""Base classes of change-point detectors, and the curve that bounds how far off an index may be.
 
 Simulations here are of public quantities (the laws of scores under P and Q), seeded, and never see data.
 """
@@ -38,30 +38,30 @@ class Located(NamedTuple):
 
 
 class Detector(ABC):
-    """Finds changes in records in order of time. Its subclasses are frozen dataclasses, one for each method.
+    """A mechanism that locates changes in records in order of time. Each method is a frozen dataclass below it.
 
-    Guarantees: what is drawn meets every notion for which :meth:`meets` is true, for one record that is replaced; the
+    Guarantees: what is drawn meets every notion for which :meth:`meets` is true, for one record that is replaced. The
     answer is computed from the draw alone.
     """
 
     kind: ClassVar[str]
 
     block: int
-    """Records in a block, or between two candidates."""
+    """The number of records in a block, or between two candidates."""
 
     @property
     def clamp(self) -> tuple[float, float] | None:
-        """The least and the most that one record counts, in nats, where there is such a thing."""
+        """The smallest and the largest score of one record in nats; None if records have no scores."""
         return None
 
     @property
     def threshold(self) -> int | None:
-        """What the blocks' votes must exceed for "changed", in their units; None where a change is always named."""
+        """The level that the blocks' votes must exceed for "changed"; None if the answer always names a change."""
         return None
 
     @property
     def false_alarm(self) -> float | None:
-        """Bound on the probability of "changed" where nothing changed; None where a change is always named."""
+        """A bound on the probability of "changed" if nothing changed; None if the answer always names a change."""
         return None
 
     @property
@@ -87,15 +87,15 @@ class Detector(ABC):
 
     @abstractmethod
     def question(self) -> list[Any]:
-        """The scores or the test, as JSON: what the descriptions of P and Q may leave open."""
+        """The scores or the test as JSON, which the descriptions of P and Q may not determine."""
 
     def missed(self, distances: Integers) -> Floats | None:  # noqa: ARG002 - the default of those without an alarm
-        """Bounds on Pr["no change"] for changes this far from the end; None where a change is always named."""
+        """Bounds on Pr["no change"] for changes at these distances from the end; None if a change is always named."""
         return None
 
 
 class ScoredDetector(Detector):
-    """A detector that sees of each record its score alone."""
+    """Base of detectors that use nothing of a record but its score."""
 
     score: Score
 
@@ -115,16 +115,16 @@ class ScoredDetector(Detector):
 
 
 class BlocksDetector(Detector):
-    """A detector whose blocks also tell whether there was a change: they vote, and an alarm adds the votes up."""
+    """Base of detectors whose blocks also tell whether there was a change: an alarm adds up their votes."""
 
     @property
     @abstractmethod
     def model(self) -> Any:
-        """The laws of what the blocks release, with their ``votes``."""
+        """The laws of the blocks' releases and the ``votes`` that follow from them."""
 
     @cached_property
     def alarm(self) -> SuffixAlarm | None:
-        """The decision whether there was a change; None where a change is always named."""
+        """The decision whether there was a change; None if the answer always names a change."""
         if self.threshold is None or self.false_alarm is None:
             return None
         votes: tuple[Integers, Floats, Floats] = self.model.votes
@@ -136,10 +136,10 @@ class BlocksDetector(Detector):
 
 @dataclass(frozen=True, eq=False)
 class FailureCurve:
-    """Bounds on Pr[abs(index - k*) > a], for increasing distances a; beyond the last one the last bound holds.
+    """Bounds on Pr[abs(index - k*) > a] for increasing distances a. The last bound also holds beyond the last distance.
 
-    Guarantees: each bound is exact (``runs`` 0), or one with confidence 0.999 from ``runs`` simulations; as both the
-    truth and the estimates fall with a, the confidence holds for the a that a target picks, too.
+    Guarantees: each bound is exact if ``runs`` is 0, and else holds with confidence 0.999, from ``runs`` simulations.
+    Since both the truth and the estimates fall with a, the confidence also holds for the a that a target chooses.
     """
 
     distances: Integers
@@ -151,13 +151,13 @@ class FailureCurve:
             raise InvalidDocument("The curve of the failures does not fit together.")
 
     def accuracy(self, beta: float, missed: Floats | None = None) -> int | None:
-        """The smallest a whose failure probability (plus ``missed``, given for each a) is at most beta."""
+        """The smallest a whose failure probability, plus ``missed`` at a, is at most beta; None if there is none."""
         total = self.failures if missed is None else self.failures + missed
         enough = np.flatnonzero(total <= beta)
         return int(self.distances[enough[0]]) if len(enough) else None
 
     def quantile(self, beta: float, missed: Floats | None = None) -> float:
-        """As :meth:`accuracy`, between the distances: for comparing models. Infinite where beta is not reached."""
+        """The accuracy, interpolated between the distances to compare models; infinite if beta is not reached."""
         total = self.failures if missed is None else self.failures + missed
         below = np.flatnonzero(total <= beta)
         if len(below) == 0:
@@ -171,9 +171,10 @@ class FailureCurve:
 
 
 def upper_bounds(means: Floats, runs: int, confidence: float = CONFIDENCE) -> Floats:
-    r"""Upper confidence bounds for the means of variables in [0, 1], from the averages of ``runs`` of them.
+    r"""Return upper confidence bounds for the means of variables in [0, 1], given averages over ``runs`` of them.
 
-    The p above the average m with :math:`runs \cdot kl(m \| p) = \log 1/(1 - confidence)` (Chernoff, Hoeffding).
+    The bound is the p above the average m with :math:`runs \cdot kl(m \| p) = \log 1/(1 - confidence)` (Chernoff,
+    Hoeffding).
     """
     goal = -math.log1p(-confidence) / runs
     m = np.clip(means, 0.0, 1.0)
@@ -189,6 +190,6 @@ def upper_bounds(means: Floats, runs: int, confidence: float = CONFIDENCE) -> Fl
 
 
 def worst_of(curves: list[FailureCurve]) -> FailureCurve:
-    """The pointwise largest of curves over the same distances."""
+    """Return the pointwise largest of several curves over the same distances."""
     failures = np.max([curve.failures for curve in curves], axis=0)
     return FailureCurve(curves[0].distances, failures, min(curve.runs for curve in curves))

@@ -1,14 +1,14 @@
-r"""From a pair, or P and a distance, and a notion of privacy to the best detector of each method, by computed accuracy.
+r"""The search for the best detector of each method by computed accuracy, for a pair or for P and a distance.
 
-Clamps and block lengths worth trying come from the law of the ratio alone.
-A block of B records tells P from Q when the gap of the noisy totals' means is some three standard deviations:
+The law of the ratio alone gives clamps and block lengths to try. A block of B records distinguishes P from Q if
+the means of the noisy totals are about three standard deviations apart:
 
 .. math:: (B g)^2 = D^2 (B v + \sigma_N^2), \qquad D = 3
 
-with g and v the gap and the variance of one clamped ratio and :math:`\sigma_N^2` the noise's variance. Of all clamps,
-those with the smallest such B are worth a closer look; exact laws and simulations of them decide.
+where g and v are the gap and the variance of one clamped ratio and :math:`\sigma_N^2` is the variance of the noise. The
+clamps with the smallest B are compared by exact laws and simulations.
 
-For an unknown alternative: blocks with the private goodness-of-fit test (the paper's last reduction).
+For an unknown alternative the blocks are tested for goodness of fit (the paper's last reduction).
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ _GRID = (0.02, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 9.0)
 _STEPS_PER_DEVIATION = 8
 _HIDDEN = 768
 _FEWEST_UNITS, _MOST_UNITS = 8, 4096
-# By then some step is within 1/32 of any place.
+# With this number of steps or fewer, some step lies within 1/32 of any place.
 _MOST_STEPS_TO_ZERO = 16
 
 
 @dataclass(frozen=True, eq=False)
 class BlockTuner:
-    """Finds clamps, scores and lengths of blocks that tell P from Q at a notion of privacy.
+    """Finds clamps, scores and lengths of blocks that distinguish P from Q under a notion of privacy.
 
-    Of sets of distributions the pair is the one that is the hardest to tell apart, and the laws of a score are the
-    worst of the sets.
+    For sets of distributions the pair is that of the two members that are the hardest to tell apart, and the laws of a
+    score are the worst of the sets.
     """
 
     pair: Pair
@@ -75,23 +75,24 @@ class BlockTuner:
 
     @classmethod
     def of(cls, hypotheses: Pair | Hypotheses, notion: Notion) -> BlockTuner:
-        """The tuner for a pair, or for sets."""
+        """Return the tuner for a pair, or for sets of distributions."""
         if isinstance(hypotheses, Pair):
             return cls(hypotheses, notion)
         if sides_of(hypotheses).above:
             raise NothingToTest(
                 f"alternative {hypotheses.alternative.describe()} lies on both sides of the null "
-                f"{hypotheses.null.describe()}. A change is looked for on one side: ask for each with its own request."
+                f"{hypotheses.null.describe()}. Detectors look at one side: make a plan for each "
+                "side, with a request of its own."
             )
         return cls(hypotheses.pair, notion, hypotheses)
 
     @property
     def hypotheses(self) -> Pair | Hypotheses:
-        """The pair, or the hypotheses where one is a set."""
+        """The pair, or the hypotheses if one of them is a set."""
         return self.question or self.pair
 
     def once(self, key: Hashable, search: Callable[[], Found]) -> Found:
-        """The result of a search, made at the first call with this key."""
+        """Return the result of a search, from a cache after the first call with this key."""
         if key not in self._searches:
             self._searches[key] = search()
         return self._searches[key]  # type: ignore[return-value]
@@ -104,14 +105,14 @@ class BlockTuner:
 
     @cached_property
     def paper(self) -> Clamp:
-        """The decomposition's clamp, or about the sign of the ratio where that is very narrow."""
+        """The clamp of the decomposition; if it is very narrow, one that keeps about the sign of the ratio."""
         a, b = (float(end) for end in paper_clamp(self.pair, self.notion.equivalent))
         least = _GRID[0] * self.profile.typical
         return (a, b) if b - a > least else (-least / 2, least / 2)
 
     @cached_property
     def _spread(self) -> float:
-        """The variance of the notion's noise, in squares of its width."""
+        """The variance of the notion's noise for a width of 1."""
         return self._noise.variance / (1 << 20)
 
     @cached_property
@@ -120,7 +121,7 @@ class BlockTuner:
 
     @cached_property
     def clamps(self) -> tuple[Clamp, ...]:
-        """Clamps in order of the block length they call for; on two-point domains all are the same."""
+        """Clamps in order of their natural block length; on two-point domains all are the same."""
         least, most = float(self.profile.ratios[0]), float(self.profile.ratios[-1])
         if len(np.unique(self.profile.ratios)) <= 2:
             return (self.paper,)
@@ -137,7 +138,7 @@ class BlockTuner:
         return tuple(ranked)
 
     def natural_block(self, clamp: Clamp) -> float:
-        """The B of the module's formula; infinite where the clamp leaves nothing to tell."""
+        """Return the B of the module's formula; infinite if the clamped ratio does not distinguish P from Q."""
         ratios = np.clip(self.profile.ratios, *clamp)
         low, high = float(ratios[0]), float(ratios[-1])
         gap, null, alternative = self.profile.moments((low, high))
@@ -146,7 +147,7 @@ class BlockTuner:
         return _deflected(gap, (null + alternative) / 2, self._spread * (high - low) ** 2)
 
     def units(self, clamp: Clamp) -> int:
-        """Lattice steps of a score with this clamp."""
+        """Return the number of lattice steps of a score with this clamp."""
         ratios = np.clip(self.profile.ratios, *clamp)
         width = float(ratios[-1] - ratios[0])
         if len(np.unique(ratios)) == 2:
@@ -158,7 +159,7 @@ class BlockTuner:
         return 1 << (min(max(min(wanted, hidden), _FEWEST_UNITS), _MOST_UNITS) - 1).bit_length()
 
     def rough_law(self, clamp: Clamp) -> ScoreLaw:
-        """About the law that :meth:`score` has, without its cells: for comparing clamps."""
+        """Return an approximation of the law of :meth:`score`, without its cells, to compare clamps."""
         units = self.units(clamp)
         ratios = np.clip(self.profile.ratios, *clamp)
         low, high = float(ratios[0]), float(ratios[-1])
@@ -171,7 +172,7 @@ class BlockTuner:
         return _coarsest(support, p, q, units, self._noise.grain)
 
     def score(self, clamp: Clamp) -> Score:
-        """The score with this clamp, on the coarsest lattice that holds its values."""
+        """Return the score with this clamp, on the coarsest lattice that holds its values."""
         score = clamped_score(self.pair, clamp, self.units(clamp))
         factor = _common(math.gcd(*(int(s) - score.low for s in np.unique(score.table))), self._noise.grain)
         if factor > 1:
@@ -182,13 +183,13 @@ class BlockTuner:
 
 
 def _steps_to_zero(low: float, high: float) -> int:
-    """The fewest steps from low to high that put 0, the score of records that make no sense, near one of them."""
+    """Return the fewest steps from low to high of which one is near 0, the score of records that make no sense."""
     share = min(max(-low / (high - low), 0.0), 1.0)
     return next(u for u in range(1, _MOST_STEPS_TO_ZERO + 1) if abs(round(share * u) / u - share) <= 1 / 32)
 
 
 def _common(factor: int, grain: int) -> int:
-    """What a lattice may be coarsened by, so that a width of ``grain`` steps keeps as many."""
+    """Return the factor by which a lattice may be coarsened if a width of ``grain`` steps must be kept."""
     return factor // math.gcd(factor, grain)
 
 
@@ -198,26 +199,29 @@ def _coarsest(support: npt.NDArray[np.int64], p: Floats, q: Floats, width: int, 
 
 
 def _deflected(gap: float, variance: float, noise: float) -> float:
-    """The positive root B of (gap B)^2 = D^2 (variance B + noise)."""
+    """Return the positive root B of (gap B)^2 = D^2 (variance B + noise)."""
     d, g = DEFLECTION**2, gap**2
     return (d * variance + math.sqrt(d * d * variance * variance + 4 * g * d * noise)) / (2 * g)
 
 
-# Simulations behind a stated accuracy, and more of them for small beta. More change it by a few percent.
+# The numbers of simulations behind a stated accuracy, and the most for small beta. More change it by a few percent.
 SUMS_RUNS, EXPONENTIAL_RUNS, MOST_RUNS = 8_000, 3_000, 40_000
-# A method that looks this much worse at first sight is not looked at again.
+# A method whose approximate accuracy is this many times the best one is not computed exactly.
 _HOPELESS = 1.5
 _KEPT = 64
 
 
 @dataclass(frozen=True, eq=False)
 class DetectorChoice:
-    """A detector of one method, and how well it does.
+    """A detector of one method and its accuracy.
 
     Attributes:
-        accuracy: None where no distance has a small enough failure probability.
+        method: the name of the method.
+        detector: the detector.
+        curve: bounds on the probability of each error of its index.
+        accuracy: None if no distance has a small enough failure probability.
         names: short descriptions of the old and the new regime.
-        named: whether the two descriptions tell the question from every other.
+        named: whether the two descriptions determine the hypotheses.
     """
 
     method: str
@@ -231,23 +235,23 @@ class DetectorChoice:
     def of(
         cls, method: str, detector: Detector, curve: FailureCurve, beta: float, names: tuple[str, str], *, named: bool
     ) -> DetectorChoice:
-        """With the accuracy that the curve and the detector's own missed changes leave."""
+        """Return the choice with the accuracy that follows from the curve and the detector's missed changes."""
         accuracy = curve.accuracy(beta, detector.missed(curve.distances))
         return cls(method, detector, curve, accuracy, names, named)
 
     @property
     def size(self) -> float:
-        """The accuracy, infinite where there is none: for comparing choices."""
+        """The accuracy, or infinity if there is none, to compare choices."""
         return math.inf if self.accuracy is None else self.accuracy
 
 
 def auto_choices(
     hypotheses: Pair | Hypotheses, notion: Notion, beta: float, false_alarm: float | None
 ) -> list[DetectorChoice]:
-    """The choices of "direct" and "blocks" that are worth comparing.
+    """Return the choices of "direct" and "blocks" to compare.
 
-    Where "no change" is an answer, blocks give it from the sums they release anyway.
-    Of sets, those whose accuracy holds for every member.
+    If "no change" is a possible answer, that is "blocks" alone, whose sums tell it. For sets they are the methods whose
+    accuracy holds for every member.
     """
     tuner = BlockTuner.of(hypotheses, notion)
     if isinstance(hypotheses, Hypotheses):
@@ -272,7 +276,7 @@ def best_choice(
     tuner: BlockTuner | None = None,
     block: int | None = None,
 ) -> DetectorChoice:
-    """The best detector of a method. Known ones are kept: they depend on public quantities only."""
+    """Return the best detector of a method. The last ones are cached: they depend on public quantities alone."""
     key = _key(hypotheses, notion, beta, method, false_alarm, block)
     if key and key in _choices:
         return _choices[key]
@@ -302,7 +306,7 @@ def best_choice(
 
 
 def _key(hypotheses: Pair | Hypotheses, *settings: Hashable) -> tuple[Hashable, ...] | None:
-    """What a choice depends on; None where the pair has no name to be known by."""
+    """Return the key of a choice in the cache; None if P or Q has no name."""
     names = hypotheses.null.spec, hypotheses.alternative.spec
     return None if None in names else (*names, *settings)
 
@@ -328,9 +332,9 @@ def _exponential_choice(tuner: BlockTuner, beta: float) -> DetectorChoice:
 
 
 def paper_test(tuner: BlockTuner, block: int | None = None) -> PrivateTest:
-    """The test of the paper's blocks: of SC records, the fewest that have advantage 2/3, or of ``block`` records.
+    """Return the test of the paper's blocks, on ``block`` records or on the fewest records with advantage 2/3.
 
-    Guarantees: both errors are below 1/2, so that the sums of the bits drift the right way before and after a change.
+    Guarantees: both errors are below 1/2, so that the sums of the bits drift in the right direction.
     """
     problem = Problem.of(tuner.hypotheses.null, tuner.hypotheses.alternative, privacy=tuner.notion)
     tests = Tuner.of(problem, Method(), Goal.of())
@@ -338,7 +342,7 @@ def paper_test(tuner: BlockTuner, block: int | None = None) -> PrivateTest:
     test = tests.test(n)
     if max(test.alpha, test.beta) < MOST_ERROR:
         return test
-    # The largest advantage of a short block may leave one error above 1/2: they are made about equal then.
+    # At the largest advantage of a short block one error may be above 1/2. Then the two are made about equal.
     method = Method(clamp=tests.clamp_for(n))
 
     def at(level: float) -> PrivateTest:
@@ -358,7 +362,7 @@ def paper_test(tuner: BlockTuner, block: int | None = None) -> PrivateTest:
 
 
 def paper_of(method: str | None, distance: float | None, **given: int | str) -> str:
-    """The paper's method, to which a setting belongs that was given; refuses another one, or a fit test's own block."""
+    """Return "paper", the method to which a given setting belongs; raises InvalidInput beside another method."""
     ((name, value),) = given.items()
     if method not in (None, "auto", "paper"):
         raise InvalidInput(f"{name}={value} belongs to method='paper', not to method={method!r}. Leave one out.")
@@ -373,7 +377,7 @@ def paper_of(method: str | None, distance: float | None, **given: int | str) -> 
 def voted_choice(
     method: str, voter: Voter, beta: float, false_alarm: float | None, names: tuple[str, str]
 ) -> DetectorChoice:
-    """The detector from the votes of a test on blocks, with its alarm and its accuracy."""
+    """Return the detector from the votes of a test on blocks, with its alarm and its accuracy."""
     detector = BitsDetector.of(voter, false_alarm)
     return DetectorChoice.of(method, detector, detector.model.failures(), beta, names, named=False)
 
@@ -391,7 +395,7 @@ def _named(tuner: BlockTuner) -> bool:
 
 
 def _best_sums(tuner: BlockTuner, beta: float, false_alarm: float | None) -> tuple[Clamp, float, int]:
-    """Clamp, about the accuracy, and block length."""
+    """Return the clamp, the approximate accuracy and the length of a block for noisy sums."""
     return tuner.once(("blocks", beta, false_alarm), lambda: _search_sums(tuner, beta, false_alarm))
 
 
@@ -410,7 +414,7 @@ def _search_sums(tuner: BlockTuner, beta: float, false_alarm: float | None) -> t
     for key in tried:
         tried[key] = rough(*key)
     clamp, block = min(tried, key=lambda key: tried[key])
-    # A change is found by whole blocks, so that smaller ones pay when "no change" is an answer.
+    # Whole blocks detect a change, so that smaller ones can be better if "no change" is a possible answer.
     for factor in (0.7, 1.4) if false_alarm is None else (0.25, 0.35, 0.5, 0.7, 1.4):
         key = clamp, max(round(block * factor), 1)
         if key not in tried:
@@ -437,17 +441,17 @@ def _search_exponential(tuner: BlockTuner, beta: float) -> tuple[Clamp, float]:
     return clamp, tried.get(clamp, math.inf)
 
 
-# Error rates of the blocks' tests to try: blocks grow slowly as the errors fall, and fewer of them are then needed.
+# Error rates of the blocks' tests to try: with smaller errors blocks are slightly longer, and fewer are needed.
 ERRORS = (1 / 6, 0.05)
 
 
 def unknown_choice(
     null: Any, distance: float, notion: Notion, beta: float, false_alarm: float | None, known: dict[Any, FitTest]
 ) -> DetectorChoice:
-    """The detector for a change from P to any law at least ``distance`` away; ``known`` keeps the tests of blocks.
+    """Return the detector of a change from P to any law at least ``distance`` away; ``known`` caches tests of blocks.
 
-    Guarantees: a block of the new regime is taken for an old one with at most the test's type II error, whatever the
-    new law is; the index is the further off the larger that error is, so the accuracy holds for all of them.
+    Guarantees: a new block is taken for an old one with at most the test's type II error, whatever the new law is. The
+    error of the index grows with that probability, so the accuracy holds for all new laws.
     """
     choices = []
     for error in each("tests of blocks", ERRORS):
@@ -460,18 +464,18 @@ def unknown_choice(
 
 
 def fit_of_blocks(null: Any, distance: float, notion: Notion, error: float) -> FitTest:
-    """The goodness-of-fit test on the smallest block at which both of its errors are at most ``error``."""
+    """Return the goodness-of-fit test on the smallest block at which both errors are at most ``error``."""
     return design_fit(null, distance=distance, privacy=notion, alpha=error, beta=error)
 
 
-# Blocks to try, in units of the block that tells P from Q by three deviations.
+# Lengths of blocks to try, in units of the block whose noisy totals are three deviations apart.
 _BLOCK_FACTORS = (0.35, 0.5, 0.7, 1.0, 1.4)
 
 
 def several_choice(
     hypotheses: Pair | Hypotheses, notion: Notion, n: int | None, beta: float, false_alarm: float | None, whole: Notion
 ) -> DetectorChoice:
-    """The detector of several changes with the smallest accuracy; refuses a number of records that is too small.
+    """Return the detector of several changes with the best accuracy; raises Infeasible for too few records.
 
     Args:
         hypotheses: P and Q.
@@ -517,7 +521,7 @@ def several_choice(
 
 
 def _candidates(tuner: BlockTuner, n: int) -> Iterator[tuple[Clamp, int]]:
-    """Clamps and block lengths to try."""
+    """Yield the clamps and block lengths to try."""
     for clamp in dict.fromkeys((*tuner.clamps[:2], tuner.paper)):
         for factor in _BLOCK_FACTORS:
             size = factor * tuner.natural_block(clamp)

@@ -1,13 +1,13 @@
-r"""The exponential mechanism of a change point: suffix sums of the clamped score, sampled exactly (method "direct").
+r"""The exponential mechanism of a change point: an index drawn by suffix sums of clamped scores (method "direct").
 
 .. math:: q_k = -\sum_{i \ge k} (s(x_i) - \kappa), \qquad \Pr[k] \propto \exp(\epsilon q_k / \Delta)
 
-Replacing record i moves every q_k with k <= i by the same amount, at most Delta, and no other: so the exponent is
-epsilon/Delta, not epsilon/(2 Delta) (proof.md). kappa, a fraction, is public and makes the sums fall on both sides of
-the change. Candidates are the multiples of a public stride, far finer than the accuracy.
+Replacing record i moves every q_k with k <= i by the same amount, at most Delta, and no other q_k. So the exponent is
+epsilon/Delta, not epsilon/(2 Delta) (proof.md). The public fraction kappa makes the sums fall on both sides of the
+change. Candidates are the multiples of a public stride that is much smaller than the accuracy.
 
 Candidate k is drawn with probability proportional to :math:`e^{-x_k}`, :math:`x_k = \lambda (\max q - q_k)`, lambda
-rational, also among 10^7 candidates. Doubles only *propose*: the proposal has integer weights that lie above
+rational, even among 10^7 candidates. Doubles only *propose*: the proposal has integer weights above
 :math:`C e^{-x_k}`, and a proposed k is kept with probability :math:`C e^{-x_k} / \text{weight}_k`, an exact coin.
 Argument: proof.md.
 """
@@ -41,7 +41,7 @@ _COMPARED_BITS = 96
 
 
 def draw_exponential(utilities: Integers, rate: Fraction, source: RandomSource) -> int:
-    r"""k with probability exactly proportional to :math:`e^{\text{rate} \cdot q_k}`, q the utilities.
+    r"""Draw k with probability exactly proportional to :math:`e^{\text{rate} \cdot q_k}`, where q are the utilities.
 
     Guarantees: exact for every rational rate > 0 and all utilities whose differences fit 64 bits; one pass over
     the utilities, and about one round.
@@ -50,7 +50,7 @@ def draw_exponential(utilities: Integers, rate: Fraction, source: RandomSource) 
     scale_bits = min(62 - len(utilities).bit_length(), 50)
     firsts, sums = _chunk_weights(utilities, best, rate, scale_bits)
     ends = np.cumsum(sums)  # at most 2^63: len * (2^scale_bits (1 + tiny) + 1)
-    # Invariant: a round that ends nowhere leaves no trace, so each has the same odds.
+    # Invariant: every round has the same odds, because a rejected round leaves no trace.
     while True:
         point = source.below(int(ends[-1]))
         chunk = int(np.searchsorted(ends, point, side="right"))
@@ -65,7 +65,7 @@ def draw_exponential(utilities: Integers, rate: Fraction, source: RandomSource) 
 
 
 def _chunk_weights(utilities: Integers, best: int, rate: Fraction, scale_bits: int) -> tuple[Integers, Integers]:
-    """First index and total weight of each chunk. Where all of a chunk lies far below the best, weights are 1."""
+    """Return the first index and the total weight of each chunk; weights far below the best are 1."""
     firsts = np.arange(0, len(utilities), CHUNK)
     tops = np.maximum.reduceat(utilities, firsts)
     sums = np.minimum(CHUNK, len(utilities) - firsts)
@@ -77,15 +77,15 @@ def _chunk_weights(utilities: Integers, best: int, rate: Fraction, scale_bits: i
 
 
 def _weights(utilities: Integers, best: int, rate: Fraction, scale_bits: int) -> Integers:
-    """Integers above 2^scale_bits e^(-rate (best - q)), by less than 1 + 2^-39 of it."""
+    """Return integers above 2^scale_bits e^(-rate (best - q)), by less than 1 + 2^-39 of it."""
     loss = np.minimum((best - utilities).astype(np.float64) * float(rate), 64.0)
     return np.floor(np.exp(-loss) * (float(1 << scale_bits) * _MARGIN)).astype(np.int64) + 1
 
 
 def _keep(loss: Fraction, scale_bits: int, weight: int, source: RandomSource) -> bool:
-    r"""True with probability :math:`2^{scale\_bits} e^{-loss} / weight`, which is at most 1.
+    r"""Return True with probability :math:`2^{scale\_bits} e^{-loss} / weight`, which is at most 1.
 
-    A uniform number U of as many bits as it takes: U * weight < 2^scale_bits e^-loss.
+    A uniform U is drawn with as many bits as are needed to tell whether U * weight < 2^scale_bits e^-loss.
     """
     bits, uniform = 0, 0
     # Invariant: U lies in [uniform, uniform + 1) / 2^bits and nothing more is known of it.
@@ -99,22 +99,22 @@ def _keep(loss: Fraction, scale_bits: int, weight: int, source: RandomSource) ->
             return False
 
 
-# Candidates within the accuracy's distance of k*, on either side.
+# The number of candidates within the accuracy on either side of k*.
 _FINENESS = 24
 _ROWS = 1_000
-# Levels kappa tried between the two means.
+# The number of levels kappa that are tried between the two means.
 _LEVELS = 32
-# A simulation tells little of failures it expects fewer of than this.
+# If fewer failures than this are expected in a simulation, bounds are computed instead.
 _FEWEST_EXPECTED = 15
 _SEED = 20_181_128
 
 
 def best_level(law: ScoreLaw, rate: float) -> tuple[Fraction, float]:
-    r"""kappa, and how fast the probability of an index d records off decays: e^(-decay d) or so.
+    r"""Return kappa and the decay: an index is d records off with probability of about e^(-decay d).
 
     E min(1, e^(rate (q_k - q_k*))) <= E e^(theta (q_k - q_k*)) for theta in [0, rate], so each side decays with
-    max over theta of -log E e^(theta (s - kappa)) under Q, or of -log E e^(-theta (s - kappa)) under P. kappa makes
-    the slower side as fast as can be.
+    max over theta of -log E e^(theta (s - kappa)) under Q, or of -log E e^(-theta (s - kappa)) under P. kappa
+    maximises the smaller decay.
     """
     theta = rate * np.geomspace(1e-6, 1.0, 120)
     base = int(law.support[0])
@@ -123,7 +123,7 @@ def best_level(law: ScoreLaw, rate: float) -> tuple[Fraction, float]:
     with np.errstate(under="ignore"):
         new = np.log(np.exp(exponents - top) @ law.q) + top
         old = np.log(np.exp(-exponents) @ law.p)
-    # A denominator that leaves as many levels between the two means.
+    # A denominator with that number of levels between the two means.
     between = max(law.means[0] - law.means[1], 1e-9 * law.width)
     denominator = 1 << max(math.ceil(math.log2(_LEVELS / between)), 0)
     low, high = (math.floor((mean - base) * denominator) for mean in (law.means[1], law.means[0]))
@@ -138,9 +138,9 @@ def best_level(law: ScoreLaw, rate: float) -> tuple[Fraction, float]:
 
 @dataclass(frozen=True, eq=False)
 class ExponentialModel:
-    """A law of scores, an epsilon, kappa and a stride: all that accuracy depends on.
+    """The law of a score, epsilon, kappa and the stride, on which the accuracy depends.
 
-    Epsilon is the length of an interval that the privacy loss stays in: a notion allows ``loss_range(notion)``.
+    Epsilon is the length of an interval that contains all privacy losses: a notion allows ``loss_range(notion)``.
     """
 
     law: ScoreLaw
@@ -151,14 +151,14 @@ class ExponentialModel:
 
     @classmethod
     def of(cls, law: ScoreLaw, epsilon: Fraction, beta: float) -> ExponentialModel:
-        """With the best level, and a stride of about a twentieth of the accuracy."""
+        """Return the model with the best level, and a stride of about a twentieth of the accuracy."""
         level, decay = best_level(law, float(epsilon) / law.width)
         stride = int(math.log(2 / beta) / decay / _FINENESS) if decay > 0 else 1
         return cls(law, epsilon, level, decay, max(stride, 1))
 
     @property
     def rate(self) -> Fraction:
-        """epsilon / Delta: what one lattice step weighs."""
+        """epsilon / Delta, the weight of one lattice step."""
         return self.epsilon / self.law.width
 
     @cached_property
@@ -167,15 +167,15 @@ class ExponentialModel:
 
     @cached_property
     def _laws(self) -> BlockLaws:
-        """Totals between two candidates: all old, all new, then r old for each phase."""
+        """The laws of totals between two candidates: all records old, all new, then r old ones for each phase."""
         return BlockLaws.of(self.law, None, self.stride, (self.stride, 0, *self._phases))
 
     def failures(self, beta: float, runs: int, seed: int = _SEED) -> FailureCurve:
-        """Bounds on how far off the index is, worst over where between two candidates k* lies.
+        """Return bounds on the error of the index, for the worst place of k* between two candidates.
 
-        The index's law given the scores is known exactly and averaged over simulated scores; where there are too few of
-        them to tell, Chernoff's bound stands in. Valid for series of any length in which k* is at least a from
-        both ends: fewer candidates outside the window are fewer to err to.
+        The law of the index given the scores is known exactly and averaged over simulated scores; if too few failures
+        are expected, Chernoff's bound is taken. The bounds hold for series of any length with k* at least a from both
+        ends, because fewer candidates outside the window make an error less likely.
         """
         if not self.decay > 0:
             return FailureCurve(np.array([0]), np.array([1.0]), runs)
@@ -196,14 +196,14 @@ class ExponentialModel:
         return worst_of(curves)
 
     def rough(self, beta: float, runs: int = 1_000, seed: int = _SEED) -> FailureCurve:
-        """About :meth:`failures`, without its bounds: for comparing designs."""
+        """An approximation of :meth:`failures` to compare designs."""
         cells = max(math.ceil(math.log(1e3 / beta) / (self.decay * self.stride)), 4)
         distances = np.arange(cells, dtype=np.int64) * self.stride
         means = self._simulate(self.stride // 2, cells, distances, runs, np.random.default_rng(seed))
         return FailureCurve(distances, means, runs)
 
     def _simulate(self, phase: int, cells: int, distances: Integers, runs: int, rng: np.random.Generator) -> Floats:
-        """Mean probability, over simulated scores, of an index more than each distance from k*."""
+        """Return the mean probability, over simulated scores, of an index at more than each distance from k*."""
         laws = self._laws
         steps = (laws.values - self.stride * float(self.level)) * float(self.rate)
         row = 2 + self._phases.index(phase)
@@ -238,7 +238,7 @@ class ExponentialDetector(ScoredDetector):
 
     Attributes:
         score: of a record.
-        epsilon: see above.
+        epsilon: the length of that interval.
         level: kappa.
         block: the stride, in records between two candidates.
     """
@@ -259,8 +259,8 @@ class ExponentialDetector(ScoredDetector):
     def draw(self, records: Records, n: int, source: RandomSource) -> int:
         """The index, a multiple of the stride.
 
-        Equal values of an order are sorted by score: a sum of the k least of some scores changes no more, and no other
-        way, than a score that is replaced. So none of them is refused.
+        Equal values of an order are sorted by score and not refused: a sum of the k smallest of some scores changes by
+        no more, and in the same direction, as a score that is replaced.
         """
         rate = self.epsilon / self.score.width / self.level.denominator
         return draw_exponential(self.utilities(records, n), rate, source) * self.block
@@ -269,7 +269,7 @@ class ExponentialDetector(ScoredDetector):
         return Located((drawn,))
 
     def utilities(self, records: Records, n: int) -> Integers:
-        """q_k - q_0 at the candidates k, times kappa's denominator: raw, for the mechanism only."""
+        """Return q_k - q_0 at the candidates k, times the denominator of kappa. Raw, for the mechanism alone."""
         level, scale = self.level.numerator, self.level.denominator
         reach = max(abs(self.score.low * scale - level), abs(self.score.high * scale - level), 1)
         if n > (2**62 - 1) // reach:

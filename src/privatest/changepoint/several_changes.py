@@ -1,11 +1,11 @@
-r"""Several changes between P and Q: the labels of blocks by penalised dynamic programming on what they released.
+r"""Several changes between P and Q: blocks are labelled by penalised dynamic programming on what they released.
 
 Each block votes with an integer g_j, positive where it speaks for Q. Of all ways to label the blocks P or Q, the first
 stretch being P, the one with the largest
 
 .. math:: \sum_{j:\, \text{labelled } Q} g_j - \lambda \cdot \text{(number of changes)}
 
-is taken (Viterbi's recursion, in whole numbers; of equal ones the one with fewer changes). With Lindley's walk
+is taken, by Viterbi's recursion in whole numbers; among equal ones the one with the fewest changes. With Lindley's walk
 :math:`W_j = \max(W_{j-1} + g_j, 0)` some change is reported exactly when :math:`W_j > 2 \lambda` for some j, or
 :math:`W_m > \lambda` at the end: a Markov chain, so that the false-alarm probability is computed. Arguments: proof.md.
 """
@@ -25,22 +25,22 @@ from privatest.changepoint.detector import Located
 from privatest.engines import Records
 from privatest.numbers import Floats, Integers, first_true
 
-# Thresholds beyond this make chains of more states than is worth while.
+# The largest penalty that is tried: a chain has twice as many states.
 _LARGEST_PENALTY = 1_500
-# A law that moves by less is that of all later blocks.
+# A law that changes by less from one block to the next is taken to be stationary.
 _SETTLED = 1e-14
-# Blocks on either side of a change that are looked at for its accuracy.
+# The largest number of blocks on either side of a change for which its accuracy is computed.
 _MOST_REACH = 2_000
 
 
 @dataclass(frozen=True, eq=False)
 class Switches:
-    """Blocks that vote, and the penalty of a change.
+    """The votes of blocks and the penalty of a change, with the error probabilities that follow from them.
 
     Attributes:
         steps: the integer vote of each outcome of a block, positive for the new regime.
         old, new: probabilities of the outcomes when all records of a block are old, or all are new.
-        penalty: what a change costs, in votes.
+        penalty: the cost of a change, in votes.
     """
 
     steps: Integers
@@ -50,9 +50,9 @@ class Switches:
 
     @classmethod
     def calibrated(cls, steps: Integers, old: Floats, new: Floats, target: float, blocks: int) -> Switches | None:
-        """The smallest penalty with a false-alarm probability of at most ``target`` over ``blocks`` blocks.
+        """Return the smallest penalty with a false-alarm probability of at most ``target`` over ``blocks`` blocks.
 
-        None where none has, or the votes of the two regimes do not differ.
+        The result is None if no penalty is large enough, or if the votes of the two regimes do not differ.
         """
         if float(steps @ old) >= 0 or float(steps @ new) <= 0:
             return None
@@ -60,7 +60,7 @@ class Switches:
         return None if penalty > _LARGEST_PENALTY else cls(steps, old, new, penalty)
 
     def false_alarm(self, blocks: int) -> float:
-        """Bound on Pr[some change is reported] when all of this many blocks are old."""
+        """Return a bound on Pr[some change is reported] if all of this number of blocks are old."""
         chain = self._rising._chain(self.old)
         state, survived = self._rising._from_zero(), 1.0  # the law of W among the walks that have not passed yet
         for left in range(blocks, 0, -1):
@@ -77,10 +77,10 @@ class Switches:
         return min(max(1.0 - quiet, 0.0) + LAW_ERROR * blocks, 1.0)
 
     def missed(self, blocks: int) -> float:
-        """Bound on Pr[no change of its direction is reported within this many blocks on either side of a true one].
+        """Return a bound on the probability that a true change is not reported within this number of blocks of it.
 
-        If some run of old blocks beside it votes for P by more than two penalties, the best labels are not Q on all of
-        the run; likewise on the other side: in between they change, in the right direction.
+        If a run of old blocks beside the change votes for P by more than two penalties, the best labels are not Q on
+        all of the run; likewise on the other side. In between they change, in the right direction.
         """
         known = self._known
         while len(known) <= blocks and (len(known) < 2 or known[-1] > 1e-9):
@@ -90,13 +90,13 @@ class Switches:
         return known[min(blocks, len(known) - 1)]
 
     def reach(self, beta: float) -> int | None:
-        """The fewest blocks on either side with :meth:`missed` at most beta; None where there are too many."""
+        """Return the smallest number of blocks with :meth:`missed` at most beta; None if it is too large."""
         return next((blocks for blocks in range(1, _MOST_REACH) if self.missed(blocks) <= beta), None)
 
     def labels(self, outcomes: Integers) -> Integers:
-        """The best labels of the blocks, 0 for P and 1 for Q."""
+        """Return the best labels of the blocks, 0 for P and 1 for Q."""
         votes, penalty = self.steps[outcomes].tolist(), self.penalty
-        old, new = 0, -penalty  # the best of each last label
+        old, new = 0, -penalty  # the largest value with each last label
         came = np.zeros((len(votes), 2), dtype=np.int8)
         for j, vote in enumerate(votes):
             if j:
@@ -129,7 +129,7 @@ class Switches:
 
 @dataclass(frozen=True, eq=False)
 class SeveralDetector(SumsDetector):
-    """Locates all changes between P and Q from the noisy sums of blocks.
+    """Locates all changes between P and Q from the noisy sums of blocks (``changes="several"``).
 
     Guarantees: as private as the noisy sums.
 
@@ -145,7 +145,7 @@ class SeveralDetector(SumsDetector):
 
     @cached_property
     def switches(self) -> Switches:
-        """The votes of blocks, and the penalty."""
+        """The votes of the blocks and the penalty of a change."""
         laws, votes = self.model.laws, block_votes(self.model.laws, monotone=self.monotone)
         return Switches(votes, laws.laws[-1], laws.laws[0], self.threshold or 0)
 
@@ -153,14 +153,14 @@ class SeveralDetector(SumsDetector):
         super().check(records)
         _ = self.switches  # laws that cannot be computed are refused before anything is charged
 
-    def missed(self, distances: Integers) -> Floats | None:  # noqa: ARG002 - the curve counts a missed change, too
+    def missed(self, distances: Integers) -> Floats | None:  # noqa: ARG002 - the curve counts missed changes as failures
         return None
 
     def locate(self, drawn: Sequence[int], n: int) -> Located:
-        """The changes of the best labels, each placed by the median of a posterior.
+        """Place each change of the best labels by the median of a posterior.
 
-        That is the posterior given the blocks between the middles of the stretches beside the change. An index lies at
-        most half a block from where the labels change, and between its neighbours.
+        The posterior is that given the blocks between the middles of the two stretches beside the change. An index lies
+        at most half a block from where the labels change, and after the index before it.
         """
         outcomes = self.outcomes(drawn)
         labels = self.switches.labels(outcomes)

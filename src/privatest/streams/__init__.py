@@ -1,4 +1,4 @@
-"""Streams: monitors that raise an alarm at a change, and sequential tests. Arguments: proof.md."""
+"""Streams: monitors that raise an alarm at a change, and sequential tests. The proofs are in proof.md."""
 
 from privatest.streams.evalues import combine_evalues, evalue_discoveries
 from privatest.streams.monitor import Monitor

@@ -1,7 +1,7 @@
-"""The block schedule of a sequential test, and its boundaries: the smallest expected number of records, computed.
+"""The block schedule and the boundaries of a sequential test with the smallest expected number of records.
 
 The first block may have another size than the later ones. For every clamp and every pair of sizes the boundaries are as
-near as the errors allow; a single block of the fixed test's n is always among the candidates.
+near as the errors allow. A single block of the fixed test's n is always among the candidates.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from privatest.streams.evalues import PARTS, VoteLaw, VoteLaws, block_votes, mea
 from privatest.streams.sequential_plan import NEGLIGIBLE, Boundaries, SequentialPlan, Stopped, rarely, stopped
 
 AIMS = ("larger", "null", "alternative")
-"""Whose expected number of records is made meets_alpha: the larger of both, that under P, that under Q."""
-# While sizes are compared votes are coarser, and walks are followed less far.
+"""The expected number of records to make small: the larger of both, that under P, or that under Q."""
+# While sizes are compared, votes are coarser and walks are computed less far.
 _COARSE, _ROUGH = 16, 1e-7
-# First and later block sizes to begin with, as shares of the fixed test's n.
+# The sizes of first and later blocks with which the search begins, as shares of the fixed test's n.
 _STARTS = ((0.55, 0.4), (0.75, 0.55), (0.4, 0.25))
 _CLAMPS = 3
 _MOST_TRIED = 60
@@ -43,20 +43,20 @@ _MOST_TRIED = 60
 _FINE = 4
 # The number of starts from which sizes are improved.
 _DESCENTS = 2
-# What computed errors may be wrong by, as a share and at least: calibrated this much below what was targets. A block's
-# window leaves out 2e-11 of its law, and two ways to compute an error differ by 1e-13.
+# Errors are calibrated below the targets by this share, and at least by this much: the window of a block leaves out
+# 2e-11 of its law, and two ways to compute an error differ by 1e-13.
 _MARGIN, _LEAST_MARGIN = 1e-7, 1e-9
 SMALLEST_ERROR = 1e-7
-"""The smallest alpha or beta that is far enough above what computed errors may be wrong by."""
+"""The smallest alpha or beta that is far above the numerical error of computed errors."""
 LARGEST_BLOCK = 10**7
-"""Records in a block, at most: its law is computed value by value."""
-# Boundaries beyond this many times Wald's are of no use; a hard stop may call for wider ones.
+"""The largest number of records in a block, whose law is computed value by value."""
+# Boundaries are at most this many times Wald's, and wider ones are tried for a hard stop.
 _WIDEST = 4.0
 _WIDER = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
 class SequentialTargets(NamedTuple):
-    """What a sequential test is to reach: errors, the hard stop, whose expectation counts, sizes that are given."""
+    """The targets of a sequential test: errors, the hard stop, the aim, given sizes, and rows of one person."""
 
     alpha: float
     beta: float
@@ -66,19 +66,19 @@ class SequentialTargets(NamedTuple):
     rows: int | None
 
     def cost(self, null: float, alternative: float) -> float:
-        """The expected number of records that is to be meets_alpha, from those under P and under Q."""
+        """Return the expected number of records to make small, given those under P and under Q."""
         return {"larger": max(null, alternative), "null": null, "alternative": alternative}[self.aim]
 
     def meets(self, null: Stopped, alternative: Stopped) -> bool:
-        """Whether both errors are at most the requested ones, leaving a margin for rounding."""
+        """Return whether both errors are at most the requested ones, leaving a margin for rounding."""
         return self.meets_alpha(null) and self.meets_beta(alternative)
 
     def meets_alpha(self, null: Stopped) -> bool:
-        """Whether the type I error is at most the requested one, leaving a margin for rounding."""
+        """Return whether the type I error is at most the requested one, leaving a margin for rounding."""
         return null.alternative <= self.most_alpha
 
     def meets_beta(self, alternative: Stopped) -> bool:
-        """Whether the type II error is at most the requested one, leaving a margin for rounding."""
+        """Return whether the type II error is at most the requested one, leaving a margin for rounding."""
         return alternative.null <= self.most_beta
 
     @property
@@ -93,7 +93,7 @@ class SequentialTargets(NamedTuple):
 
 
 class BestSchedule(NamedTuple):
-    """A rule for block sizes, and its expected numbers of records."""
+    """The best rule for two block sizes, and its expected number of records."""
 
     cost: float
     rule: Boundaries
@@ -101,12 +101,12 @@ class BestSchedule(NamedTuple):
 
 
 Meets = Callable[[Boundaries], bool]
-"""Whether an error of a rule is small enough."""
+"""A function that returns whether an error of a rule is small enough."""
 
 
 @dataclass(eq=False)
 class ScheduleCandidate:
-    """A score and its noise: laws of its votes for every block size, and the best rule for a pair of sizes."""
+    """A score with its noise, the laws of its votes by block size, and the best rule for two sizes."""
 
     law: ScoreLaw
     noise: Noise
@@ -115,7 +115,7 @@ class ScheduleCandidate:
     _laws: dict[int, VoteLaws] = field(default_factory=dict)
 
     def votes(self, n: int) -> VoteLaws:
-        """Of a block of n records."""
+        """Return the laws of the votes of a block of n records."""
         if n not in self._laws:
             table = block_votes(self.law, self.noise, n, monotone=self.monotone, parts=self.parts)
             p, q = (VoteLaw.of(table.votes, masses) for masses in (table.null, table.alternative))
@@ -123,7 +123,7 @@ class ScheduleCandidate:
         return self._laws[n]
 
     def rule(self, first: int, later: int, targets: SequentialTargets) -> BestSchedule | None:
-        """The nearest boundaries that meet the errors; None where none do."""
+        """Return the nearest boundaries that meet the errors; None if there are none."""
         one, two = self.votes(first), self.votes(later)
 
         def meets_alpha(rule: Boundaries) -> bool:
@@ -147,7 +147,7 @@ class ScheduleCandidate:
         return BestSchedule(targets.cost(*means), rule, (first, later))
 
     def _nearest(self, meets_alpha: Meets, meets_beta: Meets, targets: SequentialTargets) -> Boundaries | None:
-        """Boundaries moved towards one another in turn, from Wald's on, for as long as the errors allow."""
+        """Move the boundaries, from Wald's on, in turn towards one another for as long as the errors allow."""
         wald = [
             math.ceil(math.log((1 - b) / a) * self.parts)
             for a, b in ((targets.alpha, targets.beta), (targets.beta, targets.alpha))
@@ -176,7 +176,7 @@ class ScheduleCandidate:
 
 
 def _with_last(meets_alpha: Meets, meets_beta: Meets, rule: Boundaries, last: int) -> Boundaries | None:
-    """The same boundaries, or wider ones about the same middle, so that the errors are met with a hard stop."""
+    """Return these boundaries, or wider ones about the same middle, that meet the errors with a hard stop."""
     if last < 1:
         return None
     middle, half = (rule.lower + rule.upper) / 2, (rule.upper - rule.lower) / 2
@@ -193,9 +193,9 @@ def _with_last(meets_alpha: Meets, meets_beta: Meets, rule: Boundaries, last: in
 
 
 def _smallest(good: Callable[[int], bool], least: int, most: int, start: int) -> int | None:
-    """The smallest value from ``least`` to ``most`` that is good, where larger ones are good, too; None: none is.
+    """Return the smallest good value from ``least`` to ``most``, if all larger ones are good, too; None if none is.
 
-    The search begins at ``start``, which is near: ``good`` takes long.
+    The search begins at ``start``, a guess, because ``good`` takes long.
     """
     start = min(max(start, least), most)
     if not good(start):
@@ -206,13 +206,15 @@ def _smallest(good: Callable[[int], bool], least: int, most: int, start: int) ->
 
 
 def tuned_plan(hypotheses: Pair | Hypotheses, tuner: Tuner, targets: SequentialTargets) -> SequentialPlan:
-    """The plan of the smallest expected number of records for a pair, or for sets of distributions.
+    """Return the plan with the smallest expected number of records, for a pair or for sets of distributions.
 
     Args:
+        hypotheses: the pair or the sets.
         tuner: a tuner of tests of a fixed number of records with the same errors, under the notion of the stream.
+        targets: the targets of the test.
 
-    Guarantees: alpha and beta are at most what was targets, of sets whatever the members are. Of a pair the expected
-    number of records is at most the fixed test's n, unless sizes or a hard stop were given.
+    Guarantees: alpha and beta are at most the targets, for all members of sets. For a pair the expected number of
+    records is at most the fixed test's n, unless sizes or a hard stop were given.
     """
     fixed_n = tuner.sample_size()
     whole = tuner.problem.privacy
@@ -243,7 +245,7 @@ def tuned_plan(hypotheses: Pair | Hypotheses, tuner: Tuner, targets: SequentialT
     }
     free = targets.schedule is None and (targets.most is None or targets.most >= fixed_n)
     best = min(found, key=lambda entry: entry[0].cost) if found else None
-    single = free and targets.rows in (None, 1)  # the fixed test hides rows another way
+    single = free and targets.rows in (None, 1)  # the fixed test hides rows in another way
     if single and (best is None or best[0].cost > fixed_n):
         plan = _single_plan(tuner.test(fixed_n), targets, monotone, settings)
         if plan is not None:
@@ -258,7 +260,7 @@ def tuned_plan(hypotheses: Pair | Hypotheses, tuner: Tuner, targets: SequentialT
 def _single_plan(
     test: PrivateTest, targets: SequentialTargets, monotone: bool, settings: dict[str, Any]
 ) -> SequentialPlan | None:
-    """One block, decided as the fixed test decides; None where a set has several laws that may be the worst."""
+    """Return the plan of one block with the fixed test's decision; None if a set has several worst laws."""
     score = test.score
     if len(score.null_laws) > 1 or len(score.alternative_laws) > 1 or score.upper_laws:
         return None
@@ -280,20 +282,20 @@ def _why_not(targets: SequentialTargets, fixed_n: int, notion: Notion) -> str:
 
 
 def voting_blocks(score: Score, noise: Noise, n: int, *, monotone: bool, parts: int = PARTS) -> SumBlocks:
-    """Blocks of n records that vote by their likelihoods.
+    """Return blocks of n records that vote by their likelihoods.
 
     Args:
-        score, noise: of the totals.
-        n: records of a block.
-        monotone: votes never rise with the total.
-        parts: of a nat, in which votes are counted.
+        score, noise: the score and the noise of the totals.
+        n: number of records in a block.
+        monotone: whether votes never rise with the total.
+        parts: the unit of votes is 1/parts of a nat.
     """
     table = block_votes(law_of(score), noise, n, monotone=monotone, parts=parts)
     return SumBlocks(score, noise, n, table.first, table.bin_width, table.votes)
 
 
 def _single(test: PrivateTest, targets: SequentialTargets, monotone: bool = False) -> tuple[SumBlocks, Boundaries]:
-    """One block, decided as the fixed test decides; where likelihoods do as well, with these for votes."""
+    """Return one block with the fixed test's decision; its votes are likelihoods if these decide as well."""
     noise = test.noise
     candidate = ScheduleCandidate(law_of(test.score), noise, monotone, PARTS)
     laws = candidate.votes(test.n)
@@ -319,7 +321,7 @@ def _single(test: PrivateTest, targets: SequentialTargets, monotone: bool = Fals
 def _best_sizes(
     problem: BlockTuner, fixed_n: int, targets: SequentialTargets, monotone: bool
 ) -> Iterator[tuple[tuple[float, float], tuple[int, int]]]:
-    """Clamps and sizes, the best first, by coarser votes."""
+    """Yield clamps and sizes, the best first, compared by coarser votes."""
     tried: dict[tuple[tuple[float, float], int, int], float] = {}
     candidates: dict[tuple[float, float], ScheduleCandidate] = {}
 
@@ -328,7 +330,7 @@ def _best_sizes(
         if key not in tried:
             if clamp not in candidates:
                 law = problem.rough_law(clamp)
-                parts = _COARSE if targets.schedule is None else PARTS  # sizes that are given may be small
+                parts = _COARSE if targets.schedule is None else PARTS  # given sizes may be small
                 candidates[clamp] = ScheduleCandidate(law, canonical_noise(problem.notion, law.width), monotone, parts)
             found = candidates[clamp].rule(first, later, targets)
             tried[key] = math.inf if found is None else found.cost
@@ -351,7 +353,7 @@ def _best_sizes(
         for clamp, first, later in sorted(tried, key=lambda key: tried[key])[:_DESCENTS]:
             _descend(lambda a, b, clamp=clamp: cost(clamp, a, b), (first, later), fixed_n, most)  # type: ignore[misc]
         clamp, first, later = min(tried, key=lambda key: tried[key])
-        step = max(fixed_n // 30, 1)  # of small totals the numbers go up and down from one size to the next
+        step = max(fixed_n // 30, 1)  # for small totals the cost goes up and down from one size to the next
         for a, b in itertools.product((-1, 0, 1), range(-3, 4)):
             if 1 <= first + a * step <= most and later + b * step >= 1:
                 cost(clamp, first + a * step, later + b * step)
@@ -360,7 +362,7 @@ def _best_sizes(
 
 
 def _descend(cost: Callable[[int, int], float], start: tuple[int, int], fixed_n: int, most: float) -> None:
-    """Walk from ``start`` to neighbours of smaller cost, in steps that become shorter."""
+    """Search from ``start`` on for neighbours of smaller cost, in shorter and shorter steps."""
     place, step, tried = start, max(round(0.1 * fixed_n), 1), 0
     with part("block sizes", _MOST_TRIED) as tell:
         while tried < _MOST_TRIED:

@@ -1,12 +1,12 @@
-"""What the blocks of a stream release, and the block that is being filled.
+"""The blocks of a stream: the private numbers that they release, and the open block that is being filled.
 
 Every record of a stream lies in one block, and a block releases one private number when it is full: its noisy total
 (:class:`SumBlocks`) or the bit of a private test (``BitBlocks`` of monitors). All releases together are then as private
 as one. Each release is turned into an integer vote, a function of the release alone.
 
-Noise is drawn when a block is released and at no other time. The records of the unfinished block (:class:`OpenBlock`)
-are raw: they are in no file, and the object that holds them cannot be copied. So no two continuations of one stream
-share the draw of a block, and no difference of what they release is raw.
+Noise is drawn only when a block is released. The records of the open block (:class:`OpenBlock`) are raw: they are in no
+file, and the object that holds them cannot be copied. So no two continuations of one stream share the draw of a block,
+and no difference between their releases is raw.
 """
 
 from __future__ import annotations
@@ -32,35 +32,35 @@ from privatest.scores import Cells, LabelCells, Score
 from privatest.scores.score import BoundedCells, DyadicCells
 
 PLAIN = frozenset({float, int, bool, str})
-"""Types of records whose arithmetic is Python's own: it fails only in known ways and has no side effects."""
-# More records than these are scored by arrays, which are quicker then. So many values are remembered with their score.
+"""Types of records whose arithmetic is Python's own, with known errors and no side effects."""
+# More records than _FEW are scored by arrays, which are quicker then. The scores of _REMEMBERED values are cached.
 _FEW, _REMEMBERED = 192, 1 << 13
 _FLOATS = {float}
 _NOTHING = np.zeros(0, dtype=np.int64)
 ONLY_ONE = (
-    "What watches a stream cannot be copied, pickled or used in a forked process: it holds raw records, and two that "
-    "go on from one place would release the same records twice. Write its state with save(path), and go on with "
-    "load(path) of its class wherever it is needed."
+    "A monitor or sequential test cannot be copied, pickled or used in a forked process: it holds raw records, and two "
+    "copies would release the same records twice. Write its state with save(path), and continue with load(path) of its "
+    "class wherever it is needed."
 )
 
 PlainScores = Callable[[list[Any]], list[int] | None]
-"""Twice the scores of a few records of types in ``PLAIN``; None where arrays must score them."""
+"""A function that returns twice the scores of a few ``PLAIN`` records; None if arrays must score them."""
 
 
 class OneProcess:
-    """Base of objects that hold records of an unfinished block: each exists once, in one process."""
+    """Base of objects that hold records of an open block. Each exists once, in one process."""
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise InvalidInput(ONLY_ONE)
 
 
 class Blocks(ABC):
-    """What blocks release and vote. Its subclasses are frozen dataclasses, one for each kind of release."""
+    """The releases and votes of blocks. Each kind of release is a frozen dataclass below it."""
 
     kind: ClassVar[str]
 
     block: int
-    """Records in a block."""
+    """The number of records in a block."""
 
     @property
     @abstractmethod
@@ -69,42 +69,47 @@ class Blocks(ABC):
 
     @abstractmethod
     def meets(self, notion: Notion) -> bool:
-        """Whether a block's release meets a notion, for one record that is replaced."""
+        """Return whether a block's release meets a notion, for one record that is replaced."""
 
     @abstractmethod
     def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
-        """The integer that is kept of each record. Raw. Refused as by ``Records.check_ends``."""
+        """Return the integer that is kept of each record. Raw. Ties are refused as by ``Records.check_ends``."""
 
     def values_of(self, records: list[Any]) -> Integers:
-        """The integers that are kept of a list of records."""
+        """Return the integers that are kept of a list of records."""
         return self.values(SequenceRecords(records))
 
     @abstractmethod
     def kept(self, values: Integers) -> Integers:
-        """What must be remembered of an unfinished block's values until it is full."""
+        """Return the part of an open block's values that must be kept until it is full."""
 
     @abstractmethod
     def release(self, blocks: Sequence[Integers], source: RandomSource) -> list[int]:
-        """Release full blocks, given what is kept of each: this draws their noise."""
+        """Draw the noise of full blocks, and return their releases.
+
+        Args:
+            blocks: the values that were kept of each block.
+            source: where randomness comes from.
+        """
 
     def plain_scores(self) -> PlainScores | None:
-        """A quick way to score a few plain records; None where there is none.
+        """Return a quick function that scores a few plain records; None if there is none.
 
-        It may remember records, which are raw: it belongs to one stream, not to the design.
+        It may cache records, which are raw: it belongs to one stream, not to the design.
         """
         return None
 
     @abstractmethod
     def votes(self, released: Sequence[int]) -> list[int]:
-        """The vote of each release, positive for the new regime, or for Q."""
+        """Return the vote of each release: positive for the new regime, or for Q."""
 
     @abstractmethod
     def trace(self, released: int) -> float:
-        """A release as it is shown to people."""
+        """Return a release as a number to show."""
 
     @abstractmethod
     def question(self) -> dict[str, Any]:
-        """All that the releases depend on besides the data, ready for JSON."""
+        """Return everything besides the data on which the releases depend, ready for JSON."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +117,9 @@ class SumBlocks(Blocks):
     """Blocks that release noisy totals T; a release is written as the integer 2 T.
 
     Attributes:
-        score, noise: of a record, and of a total.
-        block: records in a block.
-        first, bin_width: the bin of T is 0 below ``first``, and then one of every ``bin_width`` values of floor(T).
+        score, noise: the score of a record, and the noise of a total.
+        block: the number of records in a block.
+        first, bin_width: the bin of T is 0 below ``first``; then each bin has ``bin_width`` values of floor(T).
         table: the vote of each bin.
     """
 
@@ -140,7 +145,7 @@ class SumBlocks(Blocks):
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields alone: what was computed from them is computed again."""
+        """Return the fields alone. Cached values are computed again."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @property
@@ -168,7 +173,7 @@ class SumBlocks(Blocks):
         return self.release_totals(totals, source)
 
     def release_totals(self, totals: Integers, source: RandomSource) -> list[int]:
-        """Release blocks of these totals."""
+        """Draw the releases of blocks with these totals."""
         released: list[int] = (2 * totals + draw_blocks(self.noise, len(totals), source)).tolist()
         return released
 
@@ -181,8 +186,8 @@ class SumBlocks(Blocks):
             return None
         if cells.size > _REMEMBERED:
             return None
-        # The floor of a number times 2^exponent is its cell, exactly, as ``cells.index`` has it; those beyond the ends
-        # are as the ends.
+        # The cell of a number is the floor of the number times 2^exponent, exactly as in ``cells.index``; numbers
+        # beyond the ends are in the last cells.
         doubled, first, last = [2 * value for value in self.score.table.tolist()], cells.first, cells.size - 1
         of_cell = Remembered(lambda place: doubled[min(max(place - first, 0), last)])
         factor, floor = cells.factor, math.floor
@@ -220,7 +225,7 @@ class SumBlocks(Blocks):
         return float(self.block * self.score.origin), float(self.score.step) / 2
 
     def trace(self, released: int) -> float:
-        """The noisy sum of the clamped log-likelihood ratios log P/Q, in nats."""
+        """Return the noisy sum of the clamped log-likelihood ratios log P/Q, in nats."""
         start, step = self._line
         return start + step * released
 
@@ -229,7 +234,7 @@ class SumBlocks(Blocks):
 
 
 class Remembered(dict[Any, int]):
-    """The values of a function; those of the first thousands of arguments are computed once."""
+    """A cache of a function's values for the first ``_REMEMBERED`` arguments."""
 
     def __init__(self, function: Callable[[Any], int]) -> None:
         super().__init__()
@@ -243,12 +248,12 @@ class Remembered(dict[Any, int]):
 
 
 class OpenBlock(OneProcess):
-    """The block that is being filled: ``length`` records from ``start`` on, ``count`` of which have arrived.
+    """The block that is being filled: ``length`` records from ``start`` on, of which ``count`` have arrived.
 
     Args:
-        blocks: what all blocks release.
+        blocks: the releases of all blocks.
         source: where randomness comes from.
-        first: records in the stream's first block, where it has another length than the later ones.
+        first: the number of records in the first block of the stream; None: as in the later ones.
     """
 
     def __init__(self, blocks: Blocks, source: RandomSource, first: int | None = None) -> None:
@@ -262,20 +267,20 @@ class OpenBlock(OneProcess):
         return self.start + self.count
 
     def go_to(self, start: int) -> None:
-        """Begin an empty block at this record: those before it were accounted for."""
+        """Begin an empty block at this record. All records before it were released."""
         self.start, self.count = start, 0
         self.length = self._block if start else self._first
         self._kept = _NOTHING
 
     def extend(self, values: Integers) -> None:
-        """Add the values of records; fewer than the block still lacks."""
+        """Add the values of fewer records than the block lacks."""
         self._kept = self._blocks.kept(np.concatenate([self._kept, values]))
         self.count += len(values)
 
     def close(self, values: Integers) -> tuple[list[int], Integers]:
-        """Release all blocks that these values fill, and return the values that are left.
+        """Return the releases of all blocks that these values fill, and the values that are left.
 
-        The releases must be shown to nobody before :meth:`go_to`.
+        Nobody may see the releases before :meth:`go_to`.
         """
         lacks, block = self.length - self.count, self._block
         more = (len(values) - lacks) // block
@@ -297,7 +302,7 @@ class OpenBlock(OneProcess):
         return noise_adder(self._blocks.noise, self._source)
 
     def close_plain(self, records: list[Any]) -> list[int] | None:
-        """The releases of the blocks that exactly these plain records fill; None where arrays must score them."""
+        """Return the releases of the blocks that exactly these plain records fill; None if arrays must score them."""
         length = self.length
         whole = len(records) == length or (length == self._block and len(records) % length == 0)
         if self.count or not whole or self._plain_scores is None:

@@ -1,12 +1,12 @@
 r"""e-values: the evidence of a block for Q against P, products and averages of e-values, and discoveries.
 
-A block's release is turned into an integer log e-value. The likelihood ratio of a noisy total has mean 1 under P, so it
-is an e-value, the one that grows fastest under Q. Here totals are binned and logarithms rounded down to ``1/PARTS`` of
-a nat, which only makes the mean smaller:
+The vote of a block is an integer log e-value. The likelihood ratio of a noisy total has mean 1 under P, so it is an
+e-value, and the one that grows fastest under Q. Totals are binned and logarithms are rounded down to ``1/PARTS`` of a
+nat, which only reduces the mean:
 
 .. math:: \sum_b (p_b + \delta) e^{v_b / \text{PARTS}} \le 1
 
-with :math:`\delta` more than the error of a computed probability. Argument: proof.md.
+where :math:`\delta` exceeds the error of a computed probability. The proof is in proof.md.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 PARTS = 128
 """Votes are log e-values in 1/128 of a nat."""
 ERROR = 1e-9
-"""More than the error of a bin's computed probability: windows leave out 1e-10, transforms err by 1e-15."""
+"""A bound on the error of a bin's computed probability: windows leave out 1e-10, transforms err by 1e-15."""
 LARGEST = 30.0
-"""Nats that one block can speak for Q or against it."""
+"""The largest evidence of one block for Q or against it, in nats."""
 _POOLED = 1e-4
 
 
@@ -46,7 +46,7 @@ class VoteLaw(NamedTuple):
 
     @classmethod
     def of(cls, values: Integers, masses: Floats) -> VoteLaw:
-        """The law of values that have these probabilities, in any order and more than once."""
+        """Return the law of values with these probabilities; values may be in any order and repeated."""
         least = int(values.min())
         return cls(least, np.bincount(values - least, weights=masses).astype(np.float64))
 
@@ -60,15 +60,16 @@ class VoteLaws(NamedTuple):
 
 
 def mean_bound(masses: Floats, votes: Integers, parts: int) -> float:
-    """An upper bound on the mean of e^(vote/parts), for bins of these computed probabilities."""
+    """Return an upper bound on the mean of e^(vote/parts), for bins with these computed probabilities."""
     return float((masses + ERROR) @ np.exp(votes / parts))
 
 
 class VoteTable(NamedTuple):
-    """What a block votes: ``first``, ``bin_width`` and ``votes`` as :class:`SumBlocks` has them.
+    """The bins of a block's totals with their votes.
 
     Attributes:
-        null, alternative: the bins' probabilities under P and under Q.
+        first, bin_width, votes: as for :class:`SumBlocks`.
+        null, alternative: the probabilities of the bins under P and under Q.
     """
 
     first: int
@@ -79,13 +80,13 @@ class VoteTable(NamedTuple):
 
 
 def block_votes(law: ScoreLaw, noise: Noise, n: int, *, monotone: bool, parts: int = PARTS) -> VoteTable:
-    """The bins of a block of n records, and the vote of each: positive for Q.
+    """Return the bins of a block of n records and the vote of each bin, which is positive for Q.
 
-    Totals that are so low that Q has them with probability ``_POOLED`` at most are one bin, and so are those so high
-    that P does: beyond, likelihoods would be no more than rounding.
+    The lowest totals, which have probability ``_POOLED`` or less under Q, are one bin, and so are the highest ones
+    under P, because likelihoods there would consist of rounding errors.
 
-    Guarantees: :func:`mean_bound` under P is at most 1. ``monotone``: votes never rise with the total, so that the mean
-    is at most 1 under every law of the scores that is stochastically higher than P's.
+    Guarantees: :func:`mean_bound` under P is at most 1. With ``monotone`` votes never rise with the total, so that the
+    mean is at most 1 under every law of the scores that is stochastically higher than P's.
     """
     laws = BlockLaws.of(law, noise, n, (0, n))
     q, p = laws.laws
@@ -99,13 +100,13 @@ def block_votes(law: ScoreLaw, noise: Noise, n: int, *, monotone: bool, parts: i
     votes: Integers = np.floor(np.clip(nats, -LARGEST, LARGEST) * parts).astype(np.int64)
     if monotone:
         votes = np.minimum.accumulate(votes)
-    while mean_bound(p, votes, parts) > 1:  # rounding in the last digits, where nothing was rounded down
+    while mean_bound(p, votes, parts) > 1:  # because of rounding in the last digits
         votes = votes - 1
     return VoteTable(laws.first + low * laws.bin_width, laws.bin_width, votes, p, q)
 
 
 def vote_laws(score: Score, blocks: SumBlocks, parts: int = PARTS) -> VoteLaws:
-    """What the votes of a block do under P and under Q, from the block's own table, whoever made it."""
+    """Return the laws of a block's votes under P and under Q, computed from the block's own table."""
     law = ScoreLaw(score.support, score.null_law, score.alternative_law, score.width)
     dense = BlockLaws.of(law, blocks.noise, blocks.block, (0, blocks.block), bin_width=1)
     votes = np.array(blocks.votes((2 * dense.values).tolist()), dtype=np.int64)
@@ -116,15 +117,15 @@ def vote_laws(score: Score, blocks: SumBlocks, parts: int = PARTS) -> VoteLaws:
 
 
 def combine_evalues(values: Iterable[float] | Mapping[Any, float], *, dependent: bool = False) -> float:
-    """One e-value from several of the same null hypothesis.
+    """Combine several e-values of one null hypothesis into one: their product or, with ``dependent``, their average.
 
-    Guarantees: the mean under the null is at most 1 where that of each is: of the product where the values come from
-    independent records (or each from records that came after those of the others, as a :class:`Sequential` does); of
-    the average (``dependent=True``) always.
+    Guarantees: the mean under the null is at most 1 if that of each value is. For the product the values must come from
+    independent records, or each from later records than the others, as in a :class:`Sequential`; for the average
+    (``dependent=True``) they may depend on one another.
 
     Args:
         values: e-values: ``run.evalue``, ``release.evalue``; in a list, or by name in a mapping.
-        dependent: whether they may depend on one another, as those of two questions about the same records do.
+        dependent: whether they may depend on one another, as for two questions about the same records.
 
     >>> combine_evalues([4, 0.5, 3]), combine_evalues([4, 0.5, 3], dependent=True)
     (6.0, 2.5)
@@ -138,7 +139,7 @@ def combine_evalues(values: Iterable[float] | Mapping[Any, float], *, dependent:
         return math.fsum(value / len(known) for value in known)
     if 0.0 in known or math.inf in known:
         return 0.0 if 0.0 in known else math.inf
-    # Invariant: the product so far is share * 2^power, 1/2 <= share < 1: no partial product is too large or too small.
+    # Invariant: the product so far is share * 2^power with 1/2 <= share < 1, so that no partial product overflows.
     share, power = 0.5, 1
     for value in known:
         mantissa, exponent = math.frexp(value)
@@ -148,19 +149,19 @@ def combine_evalues(values: Iterable[float] | Mapping[Any, float], *, dependent:
 
 
 def evalue_discoveries(values: Any, *, alpha: float) -> tuple[Any, ...]:
-    """Which of many null hypotheses to reject so that, on average, at most a share alpha of these is true.
+    """Return which null hypotheses to reject so that the false discovery rate is at most alpha.
 
-    The e-Benjamini-Hochberg procedure (Wang and Ramdas 2022): with K values, of which the k-th largest is at least
-    K/(alpha k), reject those k; k as large as possible.
+    This is the e-Benjamini-Hochberg procedure (Wang and Ramdas 2022). Of K values it rejects the k largest, for the
+    largest k whose k-th largest value is at least K/(alpha k).
 
-    Guarantees: the expected share of true nulls among those rejected (0 where none is) is at most alpha, however the
-    e-values depend on one another.
+    Guarantees: the expected share of true nulls among the rejected ones (0 if there are none) is at most alpha, however
+    the e-values depend on one another.
 
     Args:
         values: e-values, in a list or by name in a mapping.
         alpha: the bound on the false discovery rate.
 
-    Returns the positions in the list, in order, or the names, in the mapping's order.
+    The result has the positions in the list, in order, or the names in the mapping's order.
 
     >>> evalue_discoveries([90, 0.3, 50, 2], alpha=0.05)
     (0, 2)
@@ -180,7 +181,7 @@ def _listed(values: Any) -> list[Any]:
     if isinstance(values, (str, bytes)) or not flat:
         raise InvalidInput(f"values={shown(values)} must be a list of e-values.")
     if isinstance(values, (set, frozenset)):
-        raise InvalidInput("values must be a list of e-values: a set drops those that are equal.")
+        raise InvalidInput("values must be a list of e-values: a set drops equal ones.")
     return list(values)
 
 

@@ -1,7 +1,7 @@
-"""Has it changed yet? A stream watched as it comes, at the price of one epsilon for all of it.
+"""Monitors: has a stream changed yet? The whole stream costs one epsilon.
 
-From P and Q (or P and a distance, or a test of blocks) to the plan whose block, votes and threshold have the smallest
-computed delay; and the monitor itself.
+The plan of a monitor is designed from P and Q, from P and a distance, or from a test of blocks. Its block, votes and
+threshold have the smallest computed delay.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 
 METHODS = ("cusum", "paper")
-# False alarms are this many times as far apart as records are needed to tell P from Q, unless another rate is given.
+# By default false alarms are this many times as far apart as the number of records that distinguishes P from Q.
 DEFAULT_RARITY = 1_000
-# Blocks to try, in units of the block that tells P from Q by three deviations.
+# Lengths of blocks to try, in units of the block whose noisy totals are three deviations apart.
 _FACTORS = (0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 1.0)
 _FIRST_FACTOR = 0.35
-# Votes have a finer unit where blocks say little.
+# Votes have a finer unit if the evidence of one block is small.
 _FINEST_UNIT, _UNITS_PER_DEVIATION = 1 / 128, 8
 # Error rates of the goodness-of-fit tests to try.
 _ERRORS = (1 / 3, 1 / 6, 0.05)
@@ -53,13 +53,13 @@ _OFFSETS = 17
 
 @dataclass(frozen=True)
 class MonitorTargets:
-    """What a monitor is to reach.
+    """The targets of a monitor.
 
     Attributes:
-        beta: probability with which an alarm's index may be further off than its accuracy.
-        records: records between false alarms; None: by :data:`DEFAULT_RARITY`.
-        interval: blocks in an interval of the paper's method; None: as computed.
-        block: records in a block of the paper's method; None: as computed.
+        beta: probability with which an alarm's index may be off by more than its accuracy.
+        records: mean number of records between false alarms; None: by :data:`DEFAULT_RARITY`.
+        interval: number of blocks in an interval of the paper's method; None: as computed.
+        block: number of records in a block of the paper's method; None: as computed.
     """
 
     beta: float
@@ -68,7 +68,7 @@ class MonitorTargets:
     block: int | None = None
 
     def between(self, enough: float) -> float:
-        """Records between false alarms, where ``enough`` records tell P from Q."""
+        """Return the number of records between false alarms, if ``enough`` records distinguish P from Q."""
         if self.records is not None:
             return self.records
         return float(f"{DEFAULT_RARITY * max(enough, 1.0):.1e}")
@@ -77,10 +77,10 @@ class MonitorTargets:
 def pair_plan(
     hypotheses: Pair | Hypotheses, privacy: Notion | Number, method: str, targets: MonitorTargets
 ) -> MonitorPlan:
-    """The monitor of a method for a known alternative, or for sets of distributions; a number is an epsilon.
+    """Return the plan of a monitor for a known alternative, or for sets of distributions.
 
-    Guarantees, of sets: the scores' laws are the worst of the sets and votes never rise with a block's sum, so that the
-    time between false alarms is at least the stated one, and the delay at most, whatever the members are.
+    Guarantees for sets: the scores' laws are the worst of the sets and votes never rise with a block's sum, so that for
+    all members the time between false alarms is at least the stated one, and the delay at most.
     """
     notion = as_notion(privacy)
     tuner = BlockTuner.of(hypotheses, notion)
@@ -103,10 +103,10 @@ def pair_plan(
 def unknown_plan(
     null: Any, distance: float, privacy: Notion | Number, method: str, targets: MonitorTargets
 ) -> MonitorPlan:
-    """The monitor of a method for an unknown alternative, at least ``distance`` away in total variation.
+    """Return the plan of a monitor for an unknown alternative, at least ``distance`` away in total variation.
 
-    Guarantees: the errors of new blocks are at most the test's, whatever the new law is; delay and accuracy are
-    computed at the largest errors, at which they are worst.
+    Guarantees: the errors in new blocks are at most the test's, whatever the new law is. Delay and accuracy are
+    computed for the largest errors, for which they are the worst.
     """
     notion, errors = as_notion(privacy), _ERRORS if method == "cusum" else _ERRORS[:1]
     voters = [voter_of(fit_of_blocks(null, distance, notion, error)) for error in errors]
@@ -116,10 +116,10 @@ def unknown_plan(
 def voted_plan(
     voters: Sequence[Voter], notion: Notion, method: str, targets: MonitorTargets, names: tuple[str, str]
 ) -> MonitorPlan:
-    """The monitor of a method from the bits of tests on blocks: of several, with the one of the smallest delay.
+    """Return the plan of a monitor that uses the bits of tests on blocks, for the test with the smallest delay.
 
-    Guarantees: false alarms, delay and accuracy are computed at the tests' stated errors; where these are bounds, they
-    are worst there.
+    Guarantees: false alarms, delay and accuracy are computed for the tests' stated errors. If these are bounds, the
+    results are bounds, too.
     """
     records = targets.between(voters[0].test.n)
     if method == "paper":
@@ -169,7 +169,7 @@ def _by_chart(
 
 
 def _delay(chart: Chart, block: int) -> float:
-    """Records after k*: the rest of its block, then whole blocks from W = 0."""
+    """Return the mean number of records after k*: the rest of its block, then whole blocks from W = 0."""
     return block - 1 + block * chart.blocks_to_alarm
 
 
@@ -187,8 +187,8 @@ def _by_majority(
     interval = targets.interval or recommended
     if interval is None:
         raise Infeasible(
-            f"mean_time_between_false_alarms={records:g} would take intervals of more than {LONGEST_INTERVAL} blocks. "
-            "Ask for less, use method='cusum', or give an interval: what it promises is computed."
+            f"mean_time_between_false_alarms={records:g} needs intervals of more than {LONGEST_INTERVAL} blocks. Use a "
+            "smaller number, method='cusum', or an interval, whose time between false alarms is computed."
         )
     rule = Majority(interval, block, alpha, beta)
     between = min(rule.time_between_false_alarms, 1e300)
@@ -208,7 +208,7 @@ def _by_majority(
 
 
 def _best(tuner: BlockTuner, records: float) -> tuple[Clamp, int]:
-    """Clamp and block length of the smallest expected delay."""
+    """Return the clamp and the block length with the smallest expected delay."""
     tried: dict[tuple[Clamp, int], float] = {}
 
     def delay(clamp: Clamp, factor: float) -> float:
@@ -228,7 +228,7 @@ def _best(tuner: BlockTuner, records: float) -> tuple[Clamp, int]:
 
 
 def _descend(value: Callable[[int], float], start: int) -> None:
-    """Walk from ``start`` in both directions for as long as the value falls."""
+    """Compute values from ``start`` on in both directions, for as long as they fall."""
     for step in (-1, 1):
         place = start
         while 0 <= place + step < len(_FACTORS) and value(place + step) < value(place):
@@ -236,7 +236,7 @@ def _descend(value: Callable[[int], float], start: int) -> None:
 
 
 def _chart(votes: Integers, old: Floats, new: Floats, blocks: float) -> Chart | None:
-    """The chart with the smallest threshold; None where old blocks do not vote down, or no threshold will do."""
+    """Return the chart with the smallest threshold; None if old blocks do not vote down or no threshold suffices."""
     if float(votes @ old) >= 0 or float(votes @ new) <= 0:
         return None
     return Chart.calibrated(votes, old, new, blocks)
@@ -249,16 +249,16 @@ def _calibrated(votes: Integers, old: Floats, new: Floats, records: float, block
     if records / block > MOST_BLOCKS:
         raise Infeasible(
             f"mean_time_between_false_alarms={records:g} is more than {MOST_BLOCKS:g} blocks of {block} records, "
-            f"which is beyond what can be computed. Ask for at most {float(MOST_BLOCKS) * block:g}."
+            f"which cannot be computed. Use at most {float(MOST_BLOCKS) * block:g}."
         )
     raise Infeasible(
-        f"mean_time_between_false_alarms={records:g} is not reachable at {notion_words(notion)}: the blocks tell too "
-        f"little. Use a larger {budget_word(notion)}, or ask for less."
+        f"mean_time_between_false_alarms={records:g} is not reachable at {notion_words(notion)}: the evidence of the "
+        f"blocks is too small. Use a larger {budget_word(notion)}, or a smaller number."
     )
 
 
 def _votes(laws: BlockLaws, *, monotone: bool = False) -> Integers:
-    """Log-likelihood ratios of new against old, as integers; the last of ``laws`` is old, the first new."""
+    """Return the votes of a block's outcomes, in a unit that suits them."""
     nats = np.clip(laws.log_laws[0] - laws.log_laws[-1], -LARGEST_VOTE, LARGEST_VOTE)
     mean = float(laws.laws[-1] @ nats)
     deviation = math.sqrt(max(float(laws.laws[-1] @ (nats - mean) ** 2), 1e-12))
@@ -266,7 +266,7 @@ def _votes(laws: BlockLaws, *, monotone: bool = False) -> Integers:
 
 
 def _bit_votes(alpha: float, beta: float) -> Integers:
-    """Votes of "new" and of "as before"."""
+    """Return the votes of "new" and of "as before"."""
     odds = [math.log((1 - beta) / max(alpha, 1e-17)), -math.log((1 - alpha) / max(beta, 1e-17))]
     votes = np.rint(np.clip(odds, -LARGEST_VOTE, LARGEST_VOTE) / VOTE_UNIT).astype(np.int64)
     factor = max(math.gcd(*(int(vote) for vote in votes)), 1)
@@ -275,72 +275,71 @@ def _bit_votes(alpha: float, beta: float) -> Integers:
 
 
 def _bit_blocks(test: PrivateTest) -> SumBlocks:
-    """Blocks of a test of P against Q: two bins, below and above its cutoff."""
+    """Return the blocks of a test of P against Q, with two bins: below and above its cutoff."""
     noise = test.noise
     first = (test.cutoff - noise.offset).__floor__() + 1  # T > cutoff exactly when floor(T) >= first
     return SumBlocks(test.score, noise, test.n, first, 1, np.array([1, -1], dtype=np.int64))
 
 
 class Monitor(Stream[MonitorPlan, Alarm]):
-    r"""Watch a stream for a change from P (``null``) to Q (``alternative``), with privacy for all of it.
+    r"""Watch a stream for a change from P (``null``) to Q (``alternative``), with privacy for the whole stream.
 
-    Records are gathered in blocks, each of which releases its noisy sum (or, for an unknown alternative, the bit of a
-    private test); everything else is computed from these. "cusum" raises the alarm when
+    Records are collected in blocks, and each block releases its noisy sum or, for an unknown alternative, the bit of a
+    private test. Everything else is computed from these. "cusum" raises the alarm when
 
     .. math:: W_j = \max(W_{j-1} + \text{vote}_j, 0) > h,
 
-    the votes being the sums' log-likelihood ratios; "paper" when an interval of blocks has more bits for the new
-    regime than for the old one, and then places the change in the last two intervals.
+    where the votes are log-likelihood ratios of the sums. "paper" raises it when an interval of blocks has more bits
+    for the new regime than for the old one, and places the change in the last two intervals.
 
-    Guarantees: every record lies in one block, so all that a monitor ever puts out is together
+    Guarantees: every record lies in one block, so everything that a monitor ever releases is together
     epsilon-differentially private, or meets the notion ``privacy`` (replace one record; the number of records is
-    public), however long the stream.
-    On a stream that does not change, the mean number of records till an alarm is at least
+    public), for a stream of any length.
+    On a stream that does not change, the mean number of records until an alarm is at least
     ``mean_time_between_false_alarms``. On one that changes at k* before any alarm, the mean number of records from k*
     to the alarm is at most ``expected_delay``, it is at most ``delay_bound`` with probability 1 - beta, and the index
-    is as accurate as :class:`Alarm` says. All of these are computed, none is simulated. The law of alarm and ``seen``
-    does not depend on how the stream is cut into batches. Memory does not grow with the stream. A block's noise is
-    drawn when the block is released; a monitor cannot be copied, pickled or used in a forked process. Threads may share
-    one: they take turns.
+    has the accuracy that :class:`Alarm` states. All of these are computed, none is simulated. The law of the alarm and
+    of ``seen`` does not depend on how the stream is cut into batches. Memory does not grow with the stream. The noise
+    of a block is drawn when the block is released. A monitor cannot be copied, pickled or used in a forked process.
+    Threads may share one.
 
-    After an alarm nothing more is consumed: every further call gives the same alarm again, until :meth:`reset`. Go on
+    After an alarm nothing more is consumed: every further call returns the same alarm, until :meth:`reset`. Continue
     then with record number ``seen``.
 
     A monitor with a state file (``state=``, or after the first :meth:`save`) writes each noisy sum to it before
-    anything that depends on the sum is put out. After a restore, feed the stream from record number ``seen`` on: no
-    block is then released twice and no alarm is lost, whenever the process was killed. Only the newest state may go on:
-    the place where it was kept knows it, and with a ledger the ledger knows it of every copy anywhere.
+    anything that depends on the sum is shown. After a restore, feed the stream from record number ``seen`` on. Then no
+    block is released twice and no alarm is lost, whenever the process was killed. Only the newest state can be
+    continued: an older copy in its place is refused and, with a ledger, a copy anywhere.
 
     Args:
         null, alternative: the old and the new regime, in any of the forms that :func:`privatest.design` takes.
-        distance: in place of an alternative: the total variation by which it differs from the null at least.
+        distance: in place of an alternative: the smallest total variation between it and the null.
         epsilon: privacy loss of the whole stream; a float is read as its shortest decimal.
         privacy: in place of epsilon: another notion, such as ``pt.zcdp(0.5)`` or "approx(1, 1e-6)".
-        beta: probability with which the alarm's index may be further off than its accuracy.
-        method: "cusum" (the default: its computed delay is the smaller by far) or "paper".
-        block: records in a block of "paper" (which is then the default); None: as many as advantage 2/3 needs,
-            :func:`privatest.sample_size`, as the paper cuts them.
-        test: the private test that votes on each block, in place of the one that would be designed: as for
-            :func:`design_change`. With it "cusum" adds up the log-likelihood ratios of its bits. A function goes into
-            no state file.
-        interval: blocks in an interval, for "paper" (which is then the default), any number; None: the smallest
-            that meets the targets. What a given one promises is computed and printed, whatever the targets are:
-            ``mean_time_between_false_alarms``, ``false_alarm``, ``expected_delay``, ``accuracy``.
-        mean_time_between_false_alarms: in records. None: a thousand times as many records as tell P from Q. Not a
-            target where the interval is given.
-        max_rows_per_unit: the most rows of one person that count in the whole stream; every update then says whose the
-            records are (``unit``). The monitor is private for all rows of a person together: each row costs
-            epsilon/max_rows_per_unit (of other notions: docs/notions.md). A row beyond these, or of nobody, stays in
-            its place and counts as a record that makes no sense. What is promised holds where no person has more. Whose
-            rows have counted is remembered; beside a state file as digests with a secret of the state's
-            (``path + ".units"``, part of the state): raw, to be guarded like the data.
-        state: path of a state file; where there is one of the same settings, the monitor goes on from it.
-        ledger, dataset, request: charge that to a ledger, once, when the monitor begins. A request begins one
-            monitor only: afterwards it is continued from its state file or not at all.
-        source: what the stream comes from (a file, a table), noted in the ledger and compared with what
-            the data set's grant covers; None: records handed over in Python.
-        rng: only for simulations: a seeded generator in place of the operating system's randomness. The monitor then
-            says that it is simulated, and is not private.
+        beta: probability with which the alarm's index may be off by more than its accuracy.
+        method: "cusum" (the default, with a much smaller computed delay) or "paper".
+        block: number of records in a block of "paper", which is then the default method. None: the number that
+            advantage 2/3 needs (:func:`privatest.sample_size`), as in the paper.
+        test: the private test that votes on each block, instead of a designed one, as for :func:`design_change`.
+            "cusum" then adds up the log-likelihood ratios of its bits. A state file cannot hold a function.
+        interval: number of blocks in an interval of "paper", which is then the default method. None: the smallest that
+            meets the targets. For a given number ``mean_time_between_false_alarms``, ``false_alarm``,
+            ``expected_delay`` and ``accuracy`` are computed, whatever the targets are.
+        mean_time_between_false_alarms: in records. None: a thousand times the number of records that distinguishes P
+            from Q. Not a target if the interval is given.
+        max_rows_per_unit: the largest number of rows of one person that count in the whole stream. Every update must
+            then name the persons of its records (``unit``), and the monitor is private for all rows of a person
+            together: each row costs epsilon/max_rows_per_unit (for other notions see docs/notions.md). A row beyond
+            these, or without a person, stays in its place and counts as a record that makes no sense. The accuracy
+            holds if no person has more rows. The monitor remembers whose rows have counted; beside a state file as
+            digests with a secret of the state (``path + ".units"``), which are raw and must be guarded like the data.
+        state: path of a state file. If it exists and has the same settings, the monitor continues from it.
+        ledger, dataset, request: charge epsilon to a ledger once, when the monitor begins. A request begins one monitor
+            only, which can be continued from its state file alone.
+        source: the origin of the stream (a file, a table), noted in the ledger and compared with what the data set's
+            grant covers; None: records handed over in Python.
+        rng: only for simulations: a seeded generator in place of the operating system's randomness. The monitor is then
+            called simulated, and is not private.
 
     >>> monitor = Monitor("bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, rng=np.random.default_rng(3))
     >>> monitor.update([0, 0, 1, 0, 0] * 60)
@@ -395,13 +394,13 @@ class Monitor(Stream[MonitorPlan, Alarm]):
             check_errors(voter)
             whole = whole_of(voter, epsilon, privacy, rows or 1)
             if state is not None:
-                voter.to_dict()  # refuses what no state file can hold
+                voter.to_dict()  # raises an error for a function, which no state file can hold
         else:
             whole = make_notion(epsilon, privacy)
             if (alternative is None) == (distance is None):
                 raise InvalidInput(
-                    "Give either the alternative Q or, when it is unknown, distance=, the total variation by which it "
-                    "differs from P at least."
+                    "Give either the alternative Q or, if it is unknown, distance=, the smallest total variation "
+                    "between it and P."
                 )
             if distance is not None:
                 distance = numbers.probability(distance=distance)
@@ -433,7 +432,7 @@ class Monitor(Stream[MonitorPlan, Alarm]):
 
     @property
     def beta(self) -> float:
-        """Probability with which the alarm's index may be further off than its accuracy."""
+        """Probability with which the alarm's index may be off by more than its accuracy."""
         return self._plan.beta
 
     @property
@@ -443,69 +442,69 @@ class Monitor(Stream[MonitorPlan, Alarm]):
 
     @property
     def block(self) -> int:
-        """Records in a block."""
+        """The number of records in a block."""
         return self._plan.block
 
     @property
     def interval(self) -> int | None:
-        """Blocks in an interval of the paper's method."""
+        """The number of blocks in an interval of the paper's method; None with "cusum"."""
         return self._plan.interval
 
     @property
     def false_alarm(self) -> float | None:
-        """Probability that one interval of old records raises the alarm, with the paper's method; None with "cusum"."""
+        """The probability that an interval of old records raises the alarm; None with "cusum"."""
         return self._plan.false_alarm
 
     @property
     def recommended_interval(self) -> int | None:
-        """The smallest interval, in blocks, that meets the targets of the paper's method; None with "cusum".
+        """The smallest number of blocks in an interval that meets the targets of the paper's method; None with "cusum".
 
-        The paper's condition n = Omega(SC log(k*/(n beta))) with its constants: a false alarm before k* has probability
-        at most k* / mean_time_between_false_alarms, and an interval of new records is missed with probability at most
-        beta/4. Then fewer than two intervals are seen after k*, with that probability.
+        It is the paper's condition n = Omega(SC log(k*/(n beta))) with its constants: a false alarm before k* has
+        probability at most k* / mean_time_between_false_alarms, and an interval of new records is missed with
+        probability at most beta/4. Otherwise fewer than two intervals are read after k*.
         """
         return self._plan.recommended_interval
 
     @property
     def accuracy(self) -> int:
-        """The accuracy that an alarm will carry, in records."""
+        """The accuracy of the index of an alarm, in records."""
         return self._plan.accuracy
 
     @property
     def mean_time_between_false_alarms(self) -> float:
-        """Bound from below on the mean number of records till an alarm when nothing changes."""
+        """A lower bound on the mean number of records until an alarm if nothing changes."""
         return self._plan.mean_time_between_false_alarms
 
     @property
     def expected_delay(self) -> float:
-        """Bound from above on the mean number of records from k* till the alarm."""
+        """An upper bound on the mean number of records from k* to the alarm."""
         return self._plan.expected_delay
 
     @property
     def delay_bound(self) -> int:
-        """Records after k* by which the alarm was raised with probability at least 1 - beta."""
+        """The number of records after k* within which the alarm comes with probability at least 1 - beta."""
         return self._plan.delay_bound
 
     @property
     def drift_detected(self) -> bool:
-        """Whether the alarm has been raised and :meth:`reset` was not called since."""
+        """Whether the alarm was raised since the last :meth:`reset`."""
         return self._result is not None
 
     @property
     def alarm(self) -> Alarm | None:
-        """The alarm, if it has been raised."""
+        """The alarm; None before it is raised."""
         return self._result
 
     @property
     def threshold(self) -> int | None:
-        """h, which W must exceed for an alarm, in votes; None with the paper's method."""
+        """h, the level in votes that W must exceed for an alarm; None with the paper's method."""
         return self._plan.threshold
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """W after each of the newest blocks, oldest first, as far back as :attr:`trace` goes; computed from it.
+        """W after each of the newest blocks, oldest first, for the blocks of :attr:`trace`.
 
-        Empty with the paper's method. The newest is above :attr:`threshold` where the alarm was raised.
+        It is empty with the paper's method. The newest level is above :attr:`threshold` if the alarm was raised.
         """
         self._settle()
         rule, progress = self._plan.rule, self._progress
@@ -519,7 +518,7 @@ class Monitor(Stream[MonitorPlan, Alarm]):
         return tuple((progress.level - np.cumsum(since[::-1])[::-1] + since).tolist()) if progress.level else (0,)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The newest releases, block by block, and the alarm with its accuracy; never the records."""
+        """Draw the newest releases, block by block, and the alarm with its accuracy; never the records."""
         from privatest import pictures
 
         return pictures.monitor(self, ax)
@@ -530,17 +529,17 @@ class Monitor(Stream[MonitorPlan, Alarm]):
         return "Monitor"
 
     def facts(self) -> list[Fact]:
-        """The question, the promises, and what was released so far."""
+        """Return the question, the guarantees and the releases so far."""
         return [
             *self._plan.facts(),
-            Fact("seen", self.seen, "records so far; the stream goes on with this one"),
+            Fact("seen", self.seen, "records so far; the number of the next one"),
             Fact("odd_records", "counted as 0", "records without sense to P and Q; privatest.check counts them"),
             Fact("drift_detected", self.drift_detected, "no alarm" if self.alarm is None else self.alarm.sentence),
             Fact("private", self.private, "SIMULATED, not private" if self.simulated else ""),
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Settings, promises and what was released so far: plain values, ready for JSON."""
+        """Return settings, guarantees and releases so far as plain values, ready for JSON."""
         alarm = None if self.alarm is None else self.alarm.to_dict()
         return {**self.values(), "alarm": alarm, "trace": list(self.trace)}
 

@@ -30,21 +30,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Alarm(Outcome):
-    """A monitor says that the stream has changed.
+    """The alarm of a monitor: the stream has changed.
 
-    Guarantees: a function of the blocks' noisy sums or bits, so it costs no privacy beyond theirs. If the stream
+    Guarantees: it is a function of the blocks' noisy sums or bits, so it costs no privacy beyond theirs. If the stream
     changed at k* (the first record of the new regime) and no alarm was raised before k* (``seen`` was at least k*
     + 1), then abs(index - k*) <= accuracy with probability at least 1 - beta.
 
     Attributes:
         index: estimate of k*: the first record of the new regime, counted from 0 over the whole stream.
-        accuracy: the index is off by more records than this with probability at most ``beta``, see above; computed from
-            P, Q and epsilon, never from the data.
-        seen: records consumed when the alarm was raised; always the end of a block.
+        accuracy: the index is off by more records than this with probability at most ``beta``, see above. It is
+            computed from P, Q and epsilon, never from the data.
+        seen: number of records consumed when the alarm was raised, the end of a block.
         epsilon: privacy loss of the whole stream.
-        simulated: True when the monitor's randomness came from a generator of the caller's: such an alarm is not
-            private.
-        design: the monitor's plan; no part of its documents.
+        simulated: whether the caller's generator drew the noise. Such an alarm is not private.
+        design: the monitor's plan; not part of documents.
     """
 
     index: int
@@ -60,11 +59,11 @@ class Alarm(Outcome):
 
     @property
     def sentence(self) -> str:
-        """The index, its accuracy, and when the alarm was raised."""
+        """The index, its accuracy, and the number of records at the alarm."""
         return f"change at record {self.index}, give or take {self.accuracy}; raised after {self.seen} records"
 
     def facts(self) -> list[Fact]:
-        """The index, its accuracy, when the alarm was raised, and what the stream cost."""
+        """Return the index, its accuracy, the number of records at the alarm, and the price."""
         return [
             Fact("index", self.index, "estimate of the first record of the new regime"),
             Fact("accuracy", self.accuracy, "records, give or take"),
@@ -73,7 +72,7 @@ class Alarm(Outcome):
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The index with its accuracy, and when the alarm was raised; never the data."""
+        """Draw the index with its accuracy, and the time of the alarm; never the data."""
         from privatest import pictures
 
         return pictures.alarm(self, ax)
@@ -85,7 +84,7 @@ class BitBlocks(Blocks):
 
     Attributes:
         voter: the test.
-        old, new: the votes of the two bits.
+        old, new: the votes of the two bits, +1 and -1.
     """
 
     voter: Voter
@@ -117,7 +116,7 @@ class BitBlocks(Blocks):
         return [self.old if bit > 0 else self.new for bit in released]
 
     def trace(self, released: int) -> float:
-        """The bit."""
+        """Return the bit."""
         return float(released)
 
     def question(self) -> dict[str, Any]:
@@ -125,17 +124,17 @@ class BitBlocks(Blocks):
 
 
 class AlarmRule(Rule):
-    """When a monitor raises the alarm. Its subclasses are frozen dataclasses, one for each method."""
+    """The rule by which a monitor raises the alarm. Each method is a frozen dataclass below it."""
 
     kind: ClassVar[str]
 
     @abstractmethod
     def quiet(self, most: int, progress: Any) -> int:
-        """Number of further blocks, each voting at most ``most``, that cannot raise an alarm."""
+        """Return the number of further blocks, each voting at most ``most``, that cannot raise an alarm."""
 
 
 class CusumProgress(NamedTuple):
-    """Blocks so far, W after them, and the number of blocks after which W was 0 last."""
+    """The number of blocks so far, W after them, and the number of blocks after which W was last 0."""
 
     blocks: int = 0
     level: int = 0
@@ -143,13 +142,13 @@ class CusumProgress(NamedTuple):
 
     @property
     def start(self) -> int:
-        """The block in which the change is placed: where the latest excursion starts."""
+        """The block in which the change is placed: the first one of the latest excursion."""
         return self.zero
 
 
 @dataclass(frozen=True)
 class Cusum(AlarmRule):
-    """Raise the alarm when W, the votes' sum since it was last 0, exceeds ``threshold``."""
+    """The rule that raises the alarm when W, the sum of the votes since it was last 0, exceeds ``threshold``."""
 
     threshold: int
     kind: ClassVar[str] = "cusum"
@@ -175,13 +174,13 @@ class Cusum(AlarmRule):
         return (self.threshold - progress.level) // most if most > 0 else sys.maxsize
 
     def check(self, progress: CusumProgress) -> None:
-        """Refuse a progress that cannot be."""
+        """Raise InvalidDocument for a progress that is impossible."""
         if not 0 <= progress.zero <= progress.blocks or progress.level < 0:
             raise InvalidDocument("The progress of the monitor does not fit together.")
 
 
 class IntervalsProgress(NamedTuple):
-    """Blocks so far, and the bits (z, +1 for "as before") of the last whole interval and of the present one."""
+    """The number of blocks so far, and the bits of the last whole interval and of the current one (+1: "as before")."""
 
     blocks: int = 0
     last: tuple[int, ...] = ()
@@ -196,7 +195,7 @@ class IntervalsProgress(NamedTuple):
 
 @dataclass(frozen=True)
 class Intervals(AlarmRule):
-    """Raise the alarm when an interval of ``interval`` blocks has more votes for the new regime than for the old."""
+    """The rule that raises the alarm when most of an interval's ``interval`` blocks vote for the new regime."""
 
     interval: int
     kind: ClassVar[str] = "paper"
@@ -217,11 +216,11 @@ class Intervals(AlarmRule):
                 last, present = tuple(present), []
         return IntervalsProgress(progress.blocks + len(votes), last, tuple(present)), None
 
-    def quiet(self, most: int, progress: IntervalsProgress) -> int:  # noqa: ARG002 - only the last of an interval may
+    def quiet(self, most: int, progress: IntervalsProgress) -> int:  # noqa: ARG002 - only the last block of an interval can
         return self.interval - len(progress.present) % self.interval - 1
 
     def check(self, progress: IntervalsProgress) -> None:
-        """Refuse a progress that cannot be."""
+        """Raise InvalidDocument for a progress that is impossible."""
         bits = {*progress.last, *progress.present} <= {1, -1} and len(progress.present) <= self.interval
         if not bits or len(progress.last) not in (0, self.interval) or progress.blocks < len(progress.present):
             raise InvalidDocument("The progress of the monitor does not fit together.")
@@ -229,19 +228,21 @@ class Intervals(AlarmRule):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class MonitorPlan(StreamPlan):
-    """Everything that a monitor needs besides its records: frozen, and restored from JSON.
+    """Everything that a monitor needs besides its records.
 
     Attributes:
-        blocks: what the blocks release and vote.
-        rule: when to raise the alarm.
-        beta, accuracy: as :class:`Alarm` states them.
-        mean_time_between_false_alarms: bound from below on the mean number of records till a false alarm.
-        expected_delay: bound from above on the mean number of records after k* till the alarm.
-        delay_bound: records after k* by which the alarm was raised with probability at least 1 - beta.
-        recommended_interval: blocks in an interval of the paper's method that meet its targets; None with "cusum".
+        blocks: the releases and votes of the blocks.
+        rule: the rule by which the alarm is raised.
+        beta, accuracy: as for :class:`Alarm`.
+        mean_time_between_false_alarms: lower bound on the mean number of records until a false alarm.
+        expected_delay: upper bound on the mean number of records from k* to the alarm.
+        delay_bound: number of records after k* within which the alarm comes with probability at least 1 - beta.
+        recommended_interval: smallest number of blocks in an interval of the paper's method that meets the targets;
+            None with "cusum".
         null, alternative: short descriptions.
-        notion: what the whole stream meets.
-        max_rows_per_unit: the most rows of one person that count; None: each record is a person of its own.
+        notion: the notion that the whole stream meets.
+        max_rows_per_unit: the largest number of rows of one person that count; None: each record is a person of its
+            own.
     """
 
     FORMAT: ClassVar[str] = "privatest/monitor-plan/1"
@@ -264,7 +265,7 @@ class MonitorPlan(StreamPlan):
     def __post_init__(self) -> None:
         numbers = (self.beta, self.mean_time_between_false_alarms, self.expected_delay)
         if min(numbers) <= 0 or not all(map(math.isfinite, numbers)) or min(self.accuracy, self.delay_bound) < 0:
-            raise InvalidDocument("The promises of the monitor do not fit together.")
+            raise InvalidDocument("The numbers of the monitor do not fit together.")
         super().__post_init__()
 
     @property
@@ -274,24 +275,24 @@ class MonitorPlan(StreamPlan):
 
     @property
     def threshold(self) -> int | None:
-        """h, which W must exceed for an alarm, in votes; None with the paper's method."""
+        """h, the level in votes that W must exceed for an alarm; None with the paper's method."""
         return self.rule.threshold if isinstance(self.rule, Cusum) else None
 
     @property
     def interval(self) -> int | None:
-        """Blocks in an interval of the paper's method; None with "cusum"."""
+        """The number of blocks in an interval of the paper's method; None with "cusum"."""
         return self.rule.interval if isinstance(self.rule, Intervals) else None
 
     @property
     def false_alarm(self) -> float | None:
-        """Probability that one interval of old records raises the alarm, with the paper's method; None with "cusum"."""
+        """The probability that an interval of old records raises the alarm; None with "cusum"."""
         return None if self.interval is None else self.interval * self.block / self.mean_time_between_false_alarms
 
     def quiet(self, progress: Any) -> int:
-        """Number of further blocks that cannot raise an alarm, whatever they release.
+        """Return the number of further blocks that cannot raise an alarm, whatever they release.
 
         Args:
-            progress: where the rule stands.
+            progress: the progress of the rule.
         """
         return self.rule.quiet(self.blocks.most_vote, progress) if isinstance(self.blocks, SumBlocks) else 0
 
@@ -301,17 +302,17 @@ class MonitorPlan(StreamPlan):
         return Alarm
 
     def result(self, progress: Any, origin: int, end: int) -> dict[str, Any]:
-        """The fields of the alarm at the record ``end``.
+        """Return the fields of the alarm at the record ``end``.
 
         Args:
-            progress: where the rule stands.
+            progress: the progress of the rule.
             origin: the record at which the rule began.
             end: the record after the last one of the block.
         """
         return {"index": origin + progress.start * self.block, "accuracy": self.accuracy, "seen": end}
 
     def question(self) -> dict[str, Any]:
-        """What the releases depend on besides the data, ready for JSON."""
+        """Return everything besides the data on which the releases depend, ready for JSON."""
         return self._question(blocks=self.blocks.question())
 
     @property
@@ -320,8 +321,8 @@ class MonitorPlan(StreamPlan):
         return f"Monitor of a change from {self.null} to {self.alternative}"
 
     def facts(self) -> list[Fact]:
-        """The question and the promises."""
-        sure = f"records by which it is raised, with probability {1 - self.beta:g}"
+        """Return the question and the guarantees."""
+        sure = f"records within which it is raised, with probability {1 - self.beta:g}"
         between = self.mean_time_between_false_alarms
         return [
             Fact("null", self.null, "the old regime"),
@@ -334,7 +335,7 @@ class MonitorPlan(StreamPlan):
             Fact("recommended_interval", self.recommended_interval, "the smallest that meets the targets"),
             Fact("false_alarm", self.false_alarm, "probability of an alarm in one interval where nothing changed"),
             Fact("accuracy", self.accuracy, "that an alarm will carry, in records"),
-            Fact("expected_delay", self.expected_delay, "records from the change till the alarm on average, at most"),
+            Fact("expected_delay", self.expected_delay, "records from the change to the alarm on average, at most"),
             Fact("delay_bound", self.delay_bound, sure),
             Fact("mean_time_between_false_alarms", between, "in records, at least"),
             Fact("max_rows_per_unit", self.max_rows_per_unit, "rows of one person that count in the whole stream"),

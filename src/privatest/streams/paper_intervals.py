@@ -1,6 +1,7 @@
-r"""The paper's online algorithm: intervals of n blocks, an alarm when one has more -1 than +1, then the last two.
+r"""The paper's online algorithm: an alarm as soon as an interval of n blocks has more bits -1 than +1.
 
-With bits that are wrong with probability alpha (old blocks) and beta' (new blocks) everything is computed:
+The change is then placed in the last two intervals. For bits that are wrong with probability alpha (old blocks) and
+beta' (new blocks) everything is computed:
 
 .. math:: \text{false stop} = \Pr[\mathrm{Bin}(n, \alpha) > n/2], \qquad
           \text{missed} = \Pr[\mathrm{Bin}(n, 1 - \beta') \le n/2]
@@ -23,13 +24,13 @@ from privatest.laws.block_laws import first_argmin_law
 from privatest.numbers import Floats
 
 LONGEST_INTERVAL = 5_000
-# Places of k* that are looked at, in blocks and within a block.
+# The numbers of places of k* for which errors are computed, in blocks and within a block.
 _PLACES, _OFFSETS = 33, 17
 
 
 @dataclass(frozen=True)
 class Majority:
-    """Intervals of ``interval`` blocks of ``block`` records, with bits of these error rates."""
+    """The laws of intervals of ``interval`` blocks of ``block`` records, whose bits have these error rates."""
 
     interval: int
     block: int
@@ -38,50 +39,50 @@ class Majority:
 
     @property
     def records(self) -> int:
-        """Records in an interval."""
+        """The number of records in an interval."""
         return self.interval * self.block
 
     @cached_property
     def false_stop(self) -> float:
-        """Probability that an interval of old records stops the monitor."""
+        """The probability that an interval of old records raises the alarm."""
         return float(special.bdtrc(self.interval // 2, self.interval, self.alpha))
 
     @cached_property
     def missed(self) -> float:
-        """Probability that an interval of new records does not."""
+        """The probability that an interval of new records does not raise the alarm."""
         return float(special.bdtr(self.interval // 2, self.interval, 1 - self.beta))
 
     @property
     def time_between_false_alarms(self) -> float:
-        """Mean, in records; exact."""
+        """The mean number of records between false alarms; exact."""
         return self.records / self.false_stop if self.false_stop > 0 else math.inf
 
     @property
     def expected_delay(self) -> float:
-        """Bound on the mean number of records after k* till the alarm: the rest of an interval, then whole ones."""
+        """A bound on the mean number of records from k* to the alarm: the rest of an interval, then whole ones."""
         return self.records - 1 + self.records / (1 - self.missed)
 
     def delay_within(self, beta: float) -> int:
-        """Records after k* by which the alarm was raised with probability at least 1 - beta."""
+        """Return a number of records after k* within which the alarm comes with probability at least 1 - beta."""
         whole = 1 if self.missed <= beta else math.ceil(math.log(beta) / math.log(self.missed))
         return self.records - 1 + whole * self.records
 
     def accuracy_within(self, beta: float) -> int:
-        """An a with Pr[abs(index - k*) > a] <= beta given no alarm before k*, for intervals of any length.
+        """Return an a with Pr[abs(index - k*) > a] <= beta given no alarm before k*, for intervals of any length.
 
-        Where :meth:`accuracy` finds none it is the delay that is exceeded with probability beta, two intervals or more:
-        the index lies within the last two intervals before the alarm.
+        If :meth:`accuracy` is None, it is the delay that is exceeded with probability beta, which is at least two
+        intervals: the index lies within the last two intervals before the alarm.
         """
         found = self.accuracy(beta)
         return self.delay_within(beta) if found is None else found
 
     def accuracy(self, beta: float) -> int | None:
-        r"""The smallest a with Pr[abs(index - k*) > a] <= beta given no alarm before k*, worst over all k*.
+        r"""Return the smallest a with Pr[abs(index - k*) > a] <= beta for all k*, given no alarm before k*.
 
-        The alarm comes with the interval of k* (if that has the majority), with the next, or, with probability
-        ``missed``, later, which counts as a failure. In each case the failure is at most the smaller of the
-        probabilities that the alarm comes then and that the argmin of that pair of intervals is off. The interval
-        before that of k* did not stop the monitor: conditioning on that divides by at most 1 - false_stop.
+        The alarm comes with the interval of k*, with the next one or, with probability ``missed``, later, which counts
+        as a failure. In the first two cases the failure is at most the smaller of two probabilities: that the alarm
+        comes then, and that the argmin of that pair of intervals is off. To condition on no alarm in the interval
+        before that of k* is to divide by at least 1 - false_stop. The result is None if no a suffices.
         """
         n, B = self.interval, self.block
         distances = np.arange(0, 2 * n * B, max(B // 8, 1), dtype=np.int64)
@@ -103,13 +104,13 @@ class Majority:
         return int(distances[enough[0]]) if len(enough) else None
 
     def _ups(self, place: int, bit: float, before: int, after: int) -> Floats:
-        """Probability of "new" for each block: old ones, the mixed one, new ones."""
+        """Return the probability of "new" for each block: old ones, the mixed one, new ones."""
         old = np.full(before + place, self.alpha)
         new = np.full(self.interval - place - 1 + after, 1 - self.beta)
         return np.concatenate([old, [bit], new])
 
     def _majority(self, place: int, bit: float) -> float:
-        """Probability that the interval of k* has the majority."""
+        """Return the probability that most bits of the interval of k* are for the new regime."""
         from scipy import stats  # late: it takes a second to import, and only votes need it
 
         old = stats.binom.pmf(np.arange(place + 1), place, self.alpha)
@@ -120,10 +121,10 @@ class Majority:
 
 
 def recommended_interval(block: int, alpha: float, beta: float, confidence: float, records: float) -> int | None:
-    r"""The smallest n that meets the paper's condition :math:`n = \Omega(SC \log(k^*/(n \beta)))`, as computed.
+    r"""Return the smallest n that meets the paper's condition :math:`n = \Omega(SC \log(k^*/(n \beta)))`, or None.
 
-    False alarms at least ``records`` apart (one before k* then has probability at most k*/records), an interval of
-    new records missed with probability at most confidence/4, and the index's accuracy attained.
+    False alarms are then at least ``records`` apart (a false alarm before k* has probability at most k*/records), an
+    interval of new records is missed with probability at most confidence/4, and the index has an accuracy.
     """
     n = np.arange(1, LONGEST_INTERVAL + 1)
     stops, missed = special.bdtrc(n // 2, n, alpha), special.bdtr(n // 2, n, 1 - beta)
@@ -135,7 +136,7 @@ def recommended_interval(block: int, alpha: float, beta: float, confidence: floa
 
 
 def _off(law: Floats, start: int, block: int, old: int, distances: npt.NDArray[np.int64]) -> Floats:
-    """Pr[abs(argmin * block - k*) > a] for k* = start * block + old."""
+    """Return Pr[abs(argmin * block - k*) > a] for k* = start * block + old."""
     upto = np.concatenate([[0.0], np.cumsum(law)])
     first = np.clip(start - (distances - old) // block, 0, len(law))
     last = np.clip(start + (distances + old) // block + 1, 0, len(law))

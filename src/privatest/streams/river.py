@@ -18,25 +18,25 @@ except ImportError:
 class PrivateDrift(base.DriftDetector):
     """A :class:`privatest.Monitor` with river's protocol: ``update(x)``, then ``drift_detected``.
 
-    Guarantees: as for the monitor. All that one detector ever says of its stream, alarms and their absence, is together
-    epsilon-differentially private, or meets the notion ``privacy`` (replace one record), also over resets; false alarms
-    are at least ``mean_time_between_false_alarms`` records apart on average.
+    Guarantees: as for the monitor. All alarms of a detector and their absence are together epsilon-differentially
+    private, or meet the notion ``privacy`` (replace one record), also over resets. False alarms are at least
+    ``mean_time_between_false_alarms`` records apart on average.
 
-    As river's own detectors do, it starts anew with the first update after a drift. What it can say, it says at the end
-    of a block of ``monitor.block`` records; in between ``drift_detected`` is False.
+    As river's own detectors do, it starts anew with the first update after a drift. It can detect a drift only at the
+    end of a block of ``monitor.block`` records; in between ``drift_detected`` is False.
 
-    A clone is a detector of its own: it begins with no records, and what it says of the records that it is fed costs
-    epsilon of its own. A model that clones its detector for each of many trees and feeds them the same records spends
-    epsilon as often. A detector cannot be pickled or copied: it holds raw records of an unfinished block.
+    A clone is a detector of its own: it begins with no records and costs its own epsilon. A model that clones its
+    detector for each of several trees and feeds all of them the same records spends epsilon once for each tree. A
+    detector cannot be pickled or copied, because it holds raw records of an open block.
 
-    It hides its records in what *it* says. The model around it learns from the raw records and is not private for that,
-    and neither are river's metrics and plots of them.
+    Only the alarms are private. The model around the detector learns from the raw records and is not private, and
+    neither are river's metrics and plots of the records.
 
     Args:
-        null, alternative: the old and the new regime, as for :func:`privatest.design`; of a model's errors, say
-            "bernoulli(0.1)" and "bernoulli(0.3)".
-        distance: in place of an alternative: the total variation by which it differs from the null at least.
-        epsilon: privacy loss of the whole stream; where ``privacy`` is left out too: 1.
+        null, alternative: the old and the new regime, as for :func:`privatest.design`; for the errors of a
+            model, for example, "bernoulli(0.1)" and "bernoulli(0.3)".
+        distance: in place of an alternative: the smallest total variation between it and the null.
+        epsilon: privacy loss of the whole stream; 1 if ``privacy`` is not given either.
         privacy: in place of epsilon: another notion, such as "zcdp(0.5)" or "approx(1, 1e-6)".
         beta, method, mean_time_between_false_alarms: as for :class:`privatest.Monitor`.
 
@@ -84,18 +84,18 @@ class PrivateDrift(base.DriftDetector):
 
     @property
     def monitor(self) -> Monitor:
-        """The monitor, with its promises: ``expected_delay``, ``accuracy``, ``block``; ``save`` keeps its state."""
+        """The monitor, with ``expected_delay``, ``accuracy`` and ``block``; its ``save`` keeps the state."""
         return self._monitor
 
     @property
     def alarm(self) -> Alarm | None:
-        """The alarm that raised ``drift_detected``, with its index and accuracy; None where nothing was raised."""
+        """The alarm behind ``drift_detected``, with its index and accuracy; None if there is none."""
         return self._monitor.alarm
 
     def update(self, x: Any) -> None:
-        """Take one record: a number, or a label of P and Q. Anything else is one, too, which makes no sense.
+        """Take one record: a number, or a label of P and Q. Anything else is a record that makes no sense.
 
-        But for a path (``os.PathLike``), which is refused.
+        Only a path (``os.PathLike``) is refused.
         """
         if self._drift_detected:
             self._reset()

@@ -1,4 +1,4 @@
-"""P or Q, decided as soon as the records allow it: a stream that is tested while it comes, for one epsilon."""
+"""Sequential tests: P or Q, decided as soon as a stream's records allow it, for one epsilon."""
 
 from __future__ import annotations
 
@@ -29,37 +29,39 @@ if TYPE_CHECKING:
 class Sequential(Stream[SequentialPlan, Verdict]):
     r"""Test P (``null``) against Q (``alternative``) on a stream, and stop as soon as the records allow it.
 
-    Records are gathered in blocks, each of which releases its noisy sum. The likelihood ratio of a noisy sum is an
-    e-value: it has mean 1 under P at most. Their product E grows under Q and shrinks under P; the verdict is
-    "alternative" as soon as log E reaches the upper boundary, "null" as soon as it reaches the lower one.
+    Records are collected in blocks, and each block releases its noisy sum. The likelihood ratio of a noisy sum is an
+    e-value: its mean under P is at most 1. The product E of these e-values grows under Q and shrinks under P. The
+    verdict is "alternative" as soon as log E reaches the upper boundary, and "null" as soon as it reaches the lower
+    one.
 
-    Guarantees: every record lies in one block, so all that is ever put out is together epsilon-differentially private,
-    or meets the notion ``privacy`` (replace one record; the number of records is public). ``alpha`` and ``beta``, the
-    probabilities of the wrong verdict, are computed on the stopped walk and at most the requested ones, for all members
-    of sets. Under P (every member of it) the e-value ever reaches 1/a with probability a at most, so ``evalue``
-    and ``pvalue`` are valid whenever one looks, whatever rule one stops by. Nothing depends on how the stream is cut
-    into batches. A block's noise is drawn when the block is released; a sequential test cannot be copied, pickled or
-    used in a forked process. Threads may share one: they take turns.
+    Guarantees: every record lies in one block, so everything that is ever released is together epsilon-differentially
+    private, or meets the notion ``privacy`` (replace one record; the number of records is public). ``alpha`` and
+    ``beta``, the probabilities of a wrong verdict, are exact for the stopped walk and at most the requested ones, for
+    all members of sets. Under P the e-value ever reaches 1/a with probability at most a, so ``evalue`` and ``pvalue``
+    are valid at any time and for any stopping rule. Nothing depends on how the stream is cut into batches. The noise of
+    a block is drawn when the block is released. A sequential test cannot be copied, pickled or used in a forked
+    process. Threads may share one.
 
-    After the verdict nothing more is consumed: a further batch is refused.
+    After the verdict nothing more is consumed: further batches are refused.
 
-    State files (``state=``, :meth:`save`, :meth:`load`) and ledgers are as those of :class:`Monitor`: no block is
-    released twice and no verdict is lost, whenever the process was killed.
+    State files (``state=``, :meth:`save`, :meth:`load`) and ledgers are as for :class:`Monitor`: no block is released
+    twice and no verdict is lost, whenever the process was killed.
 
     Args:
         null, alternative: P and Q, distributions or sets, in any of the forms that :func:`privatest.design` takes.
         epsilon: privacy loss of the whole stream; a float is read as its shortest decimal.
         privacy: in place of epsilon: another notion, such as ``pt.zcdp(0.5)`` or "approx(1, 1e-6)".
-        alpha, beta: the errors that are allowed: "alternative" under P, "null" under Q.
-        most: decide after this number of records in any case; the errors are kept all the same. None: no such stop.
-        aim: whose expected number of records is made small: "larger" (of both), "null" or "alternative".
+        alpha, beta: the largest probabilities of "alternative" under P and of "null" under Q.
+        most: number of records after which the test decides in any case, with the same errors; None: there is none.
+        aim: the expected number of records to make small: the "larger" one, that under "null" or "alternative".
         schedule: sizes of the first block and of the later ones; None: those with the smallest expected number.
-        max_rows_per_unit: the most rows of one person that count in the whole stream, as for a :class:`Monitor`; every
-            update then says whose the records are (``unit``), and each row costs epsilon/max_rows_per_unit.
-        state: path of a state file; where there is one of the same settings, the test goes on from it.
-        ledger, dataset, request, source: charge that to a ledger, once, as a :class:`Monitor` does.
-        rng: only for simulations: a seeded generator in place of the operating system's randomness. The test then says
-            that it is simulated, and is not private.
+        max_rows_per_unit: the largest number of rows of one person that count in the whole stream, as for a
+            :class:`Monitor`. Every update must then name the persons of its records (``unit``), and each row costs
+            epsilon/max_rows_per_unit.
+        state: path of a state file. If it exists and has the same settings, the test continues from it.
+        ledger, dataset, request, source: charge epsilon to a ledger once, as for a :class:`Monitor`.
+        rng: only for simulations: a seeded generator in place of the operating system's randomness. The test is then
+            called simulated, and is not private.
 
     >>> run = Sequential("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, rng=np.random.default_rng(3))
     >>> run.fixed_n, [round(n, 1) for n in run.expected_n]
@@ -99,7 +101,7 @@ class Sequential(Stream[SequentialPlan, Verdict]):
             if error < SMALLEST_ERROR:
                 raise InvalidInput(
                     f"{name}={error:g} is smaller than {SMALLEST_ERROR:g}, the smallest error of a stopped walk that "
-                    "can be computed safely. Use a larger number, or stop at an e-value of your own choice."
+                    "can be computed. Use a larger number, or stop at an e-value of your choice."
                 )
         aim = numbers.choice(AIMS, aim=aim)
         sizes = _sizes(schedule)
@@ -128,8 +130,8 @@ class Sequential(Stream[SequentialPlan, Verdict]):
             if isinstance(question, Hypotheses) and sides_of(question).above:
                 raise NothingToTest(
                     f"alternative {question.alternative.describe()} lies on both sides of the null "
-                    f"{question.null.describe()}. A sequential test looks at one side: run one for each, and "
-                    "combine their e-values with combine_evalues(..., dependent=True): they see the same records."
+                    f"{question.null.describe()}. A sequential test looks at one side. Run one for each side, and "
+                    "combine their e-values with combine_evalues(..., dependent=True)."
                 )
             problem = Problem.of(null, alternative, privacy=whole, max_rows_per_unit=rows or 1)
             return tuned_plan(question, Tuner.of(problem, Method(), goal), wanted)
@@ -139,55 +141,55 @@ class Sequential(Stream[SequentialPlan, Verdict]):
 
     @property
     def alpha(self) -> float:
-        """Probability of "alternative" under P, computed on the stopped walk; of sets the largest."""
+        """The exact probability of "alternative" under P; for sets the largest."""
         return self._plan.alpha
 
     @property
     def beta(self) -> float:
-        """Probability of "null" under Q, computed on the stopped walk; of sets the largest."""
+        """The exact probability of "null" under Q; for sets the largest."""
         return self._plan.beta
 
     @property
     def expected_n(self) -> tuple[float, float]:
-        """The mean number of records till the verdict, computed: under P, under Q.
+        """The exact mean number of records until the verdict, under P and under Q.
 
-        Of sets, for records whose scores have the worst laws of the sets.
+        For sets the scores have the worst laws of the sets.
         """
         return self._plan.expected_n
 
     def quantile_n(self, share: float) -> tuple[int, int]:
-        """Records within which the verdict falls with probability ``share``, computed: under P, under Q."""
+        """Return the numbers of records within which the verdict falls with probability ``share``, under P and Q."""
         return self._plan.quantile_n(float(numbers.probability(share=share)))
 
     @property
     def fixed_n(self) -> int:
-        """Records that the test of a fixed number needs for the same errors, for comparison."""
+        """The number of records of a test of a fixed number with the same errors, for comparison."""
         return self._plan.fixed_n
 
     @property
     def schedule(self) -> tuple[int, int]:
-        """Records in the first block and in each later one."""
+        """The numbers of records in the first block and in each later one."""
         return self._plan.first.block, self._plan.later.block
 
     @property
     def boundaries(self) -> tuple[float, float]:
-        """The logarithms of the e-value at which it is decided, for P and for Q."""
+        """The logarithms of the e-value at which the test decides for P and for Q."""
         rule = self._plan.rule
         return self._plan.nats(rule.lower), self._plan.nats(rule.upper)
 
     @property
     def most(self) -> int | None:
-        """Records after which it is decided in any case; None: there is no such number."""
+        """The number of records after which the test decides in any case; None if there is none."""
         return self._plan.most
 
     @property
     def result(self) -> Verdict | None:
-        """The verdict, once there is one, with its walk."""
+        """The verdict with its walk; None before there is one."""
         return None if self._result is None else replace(self._result, walk=self.walk)
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict, once there is one."""
+        """The verdict; None before there is one."""
         return self.result
 
     @property
@@ -197,15 +199,15 @@ class Sequential(Stream[SequentialPlan, Verdict]):
 
     @property
     def evalue(self) -> float:
-        """Evidence against P so far: the product of the blocks' likelihood ratios, rounded down; 1 before the first.
+        """The evidence against P so far: the product of the blocks' likelihood ratios, rounded down, from 1 on.
 
-        Under P it ever reaches 1/a with probability a at most, so it may be looked at, and stopped at, at any time.
+        Under P it ever reaches 1/a with probability at most a, so it is valid at any time and for any stopping rule.
         """
         return math.exp(self._plan.nats(self._progress.level))
 
     @property
     def pvalue(self) -> float:
-        """One over the largest e-value so far, 1 at most: a p-value that is valid at any time."""
+        """A p-value that is valid at any time: 1 over the largest e-value so far, at most 1."""
         return math.exp(-self._plan.nats(self._progress.peak))
 
     @property
@@ -213,7 +215,7 @@ class Sequential(Stream[SequentialPlan, Verdict]):
         """The logarithm of the e-value after each of the newest blocks (at most 256), oldest first."""
         released, level, walk = list(self._released), self._progress.level, []
         before = self._progress.blocks - len(released)
-        for vote in reversed(self._plan.votes(released, before)):  # whose last level is known
+        for vote in reversed(self._plan.votes(released, before)):  # because the last level is known
             walk.append(self._plan.nats(level))
             level -= vote
         return tuple(reversed(walk))
@@ -226,14 +228,14 @@ class Sequential(Stream[SequentialPlan, Verdict]):
         return tuple((plan.later if place else plan.first).trace(value) for place, value in pairs)
 
     def update(self, x: Any, *, unit: Any = NO_UNIT) -> Verdict | None:
-        """Take one record, or a batch if x is a list, an array or a column; the verdict if it falls.
+        """Take one record, or a batch if x is a list, an array or a column; return the verdict, if there is one.
 
-        A record that makes no sense raises nothing: it gets a fixed score. Refused once there is a verdict.
+        A record that makes no sense raises no error and gets a fixed score. After the verdict all records are refused.
 
         Args:
             x: the record or the batch.
-            unit: whose it is, where ``max_rows_per_unit`` was given: any value that names a person; of a batch, one for
-                each record. None is nobody.
+            unit: the person of the record, if ``max_rows_per_unit`` was given: any value that names a person; for a
+                batch one value for each record. None means no person.
         """
         self._check_open()
         super().update(x, unit=unit)
@@ -248,7 +250,7 @@ class Sequential(Stream[SequentialPlan, Verdict]):
         order: str | None = None,
         place: Any = None,
     ) -> Verdict | None:
-        """Take a batch of records in order of time, as :meth:`Monitor.update_many` does; the verdict if it falls."""
+        """Take a batch of records in order of time, as :meth:`Monitor.update_many` does; return the verdict, if any."""
         self._check_open()
         super().update_many(batch, column=column, unit=unit, order=order, place=place)
         return self.verdict
@@ -256,12 +258,12 @@ class Sequential(Stream[SequentialPlan, Verdict]):
     def _check_open(self) -> None:
         if self._result is not None:
             raise InvalidInput(
-                f"This sequential test was {self._result.sentence}. Nothing more is consumed: for more records make a "
-                "new one, with a budget of its own."
+                f"This sequential test was {self._result.sentence}. It consumes no more records. For more records make "
+                "a new one, with a budget of its own."
             )
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The walk of the log e-value between its boundaries; never the records."""
+        """Draw the walk of the log e-value between its boundaries; never the records."""
         from privatest import pictures
 
         seen = self._plan.records(self._progress.blocks)
@@ -273,11 +275,11 @@ class Sequential(Stream[SequentialPlan, Verdict]):
         return "Sequential test"
 
     def facts(self) -> list[Fact]:
-        """The question, the promises, and what was released so far."""
+        """Return the question, the guarantees and the releases so far."""
         verdict = self.result
         return [
             *self._plan.facts(),
-            Fact("seen", self.seen, "records so far; the stream goes on with this one"),
+            Fact("seen", self.seen, "records so far; the number of the next one"),
             Fact("odd_records", "counted as 0", "records without sense to P and Q; privatest.check counts them"),
             Fact("evalue", Probability(self.evalue), "evidence against P so far, valid whenever one looks"),
             Fact("pvalue", Probability(self.pvalue), "valid whenever one looks"),
@@ -286,7 +288,7 @@ class Sequential(Stream[SequentialPlan, Verdict]):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Settings, promises and what was released so far: plain values, ready for JSON."""
+        """Return settings, guarantees and releases so far as plain values, ready for JSON."""
         verdict = None if self.result is None else self.result.to_dict()
         return {**self.values(), "verdict": verdict, "walk": list(self.walk), "trace": list(self.trace)}
 

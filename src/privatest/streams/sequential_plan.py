@@ -1,7 +1,7 @@
-"""The plan of a sequential test: what its blocks release, the boundaries, and all that is known before any data.
+"""The plan of a sequential test, with its boundaries and exact error rates, and its verdict.
 
-The walk of log e-values is decided at one of two boundaries, or at a hard stop. The law of the stopped walk is followed
-block by block, exactly: what has not stopped is a vector on the integers between the boundaries, and a block convolves
+The walk of log e-values is decided at one of two boundaries, or at a hard stop. The law of the stopped walk is computed
+exactly, block by block: the probabilities of the integers between the boundaries are a vector, and each block convolves
 it with the law of its vote.
 """
 
@@ -35,15 +35,15 @@ Verdicts = Literal["null", "alternative"]
 
 
 MOST_BLOCKS = 20_000
-"""A walk that long is not followed: its blocks say next to nothing."""
+"""The largest number of blocks for which a walk is computed."""
 NEGLIGIBLE = 1e-13
-"""Where so little is left between the boundaries it is counted as an error of both kinds."""
-# Up to this number of products a convolution is quicker without transforms.
+"""A walk is computed until this probability is left between the boundaries, which counts as an error of both kinds."""
+# Up to this number of products a convolution is faster without transforms.
 _SHORT = 1 << 20
 
 
 class WalkProgress(NamedTuple):
-    """Blocks so far, the sum of their votes, and the largest that it was after any block, or 0."""
+    """The number of blocks so far, the sum of their votes, and the largest such sum after any block, at least 0."""
 
     blocks: int = 0
     level: int = 0
@@ -52,9 +52,9 @@ class WalkProgress(NamedTuple):
 
 @dataclass(frozen=True)
 class Boundaries(Rule):
-    """Decide as soon as the walk is at ``lower`` or below (for P), or at ``upper`` or above (for Q).
+    """The rule that decides for P once the walk is at ``lower`` or below, and for Q once it is at ``upper`` or above.
 
-    After block number ``last`` it is decided in any case: for Q where the walk is above ``cut``.
+    After block number ``last`` it decides in any case, for Q if the walk is above ``cut``.
     """
 
     lower: int
@@ -80,22 +80,22 @@ class Boundaries(Rule):
         return WalkProgress(blocks, level, peak), None
 
     def check(self, progress: WalkProgress) -> None:
-        """Refuse a progress that cannot be."""
+        """Raise InvalidDocument for a progress that is impossible."""
         blocks, level, peak = progress
         if min(blocks, peak) < 0 or level > peak or (not blocks and (level or peak)):
             raise InvalidDocument("The progress of the walk does not fit together.")
 
     def for_alternative(self, progress: WalkProgress) -> bool:
-        """Whether a walk that has stopped speaks for Q."""
+        """Return whether a walk that has stopped is decided for Q."""
         return progress.level >= self.upper or (progress.level > self.lower and progress.level > self.cut)
 
 
 class Stopped(NamedTuple):
-    """What becomes of a walk under one law.
+    """The law of a stopped walk.
 
     Attributes:
-        alternative, null: probabilities of the verdicts, each with all that was not followed to its end.
-        stops: probability of stopping after block 1, 2, ...
+        alternative, null: the probabilities of the verdicts, each including the probability that was not computed.
+        stops: the probabilities of stopping after block 1, 2, ...
     """
 
     alternative: float
@@ -103,19 +103,19 @@ class Stopped(NamedTuple):
     stops: Floats
 
     def blocks(self) -> float:
-        """The mean number of blocks."""
+        """Return the mean number of blocks."""
         return float(self.stops @ np.arange(1, len(self.stops) + 1)) / float(self.stops.sum())
 
     def within(self, share: float) -> int:
-        """The number of blocks within which it stops with this probability at least."""
+        """Return the smallest number of blocks within which the walk stops with at least this probability."""
         reached = np.cumsum(self.stops) >= share * float(self.stops.sum()) * (1 - 1e-12)
         return int(np.argmax(reached)) + 1
 
 
 def stopped(first: VoteLaw, later: VoteLaw, rule: Boundaries, negligible: float = NEGLIGIBLE) -> Stopped | None:
-    """The stopped walk of independent votes, the first of another law than the later ones.
+    """Return the law of the stopped walk of independent votes, of which the first may have a law of its own.
 
-    None where it takes more than ``MOST_BLOCKS`` blocks.
+    The result is None if the walk takes more than ``MOST_BLOCKS`` blocks.
     """
     alternative = null = 0.0
     stops: list[float] = []
@@ -128,9 +128,9 @@ def stopped(first: VoteLaw, later: VoteLaw, rule: Boundaries, negligible: float 
 
 
 def rarely(first: VoteLaw, later: VoteLaw, rule: Boundaries, verdict: Verdicts, limit: float) -> bool:
-    """Whether the walk ends so with probability ``limit`` at most, all that is not followed included.
+    """Return whether the walk ends with this verdict with probability at most ``limit``.
 
-    Followed as far as it takes to tell; False where that is more than ``MOST_BLOCKS`` blocks.
+    The walk is computed as far as that takes. The result is False if it takes more than ``MOST_BLOCKS`` blocks.
     """
     said = 0.0
     for above, below, alive in _outcomes(first, later, rule):
@@ -143,7 +143,7 @@ def rarely(first: VoteLaw, later: VoteLaw, rule: Boundaries, verdict: Verdicts, 
 
 
 def _outcomes(first: VoteLaw, later: VoteLaw, rule: Boundaries) -> Iterator[tuple[float, float, float]]:
-    """Block by block: the probabilities of the verdicts after it, and of going on."""
+    """Yield for each block the probabilities of the two verdicts after it, and of going on."""
     inner = rule.upper - rule.lower - 1  # integers strictly between the boundaries
     after = first
     jumps = _folded(later, inner + 1)
@@ -162,7 +162,7 @@ def _outcomes(first: VoteLaw, later: VoteLaw, rule: Boundaries) -> Iterator[tupl
 
 
 def _folded(law: VoteLaw, reach: int) -> VoteLaw:
-    """The same with jumps beyond the reach made just so long: from anywhere inside they lead out all the same."""
+    """Return the law with longer jumps cut to the reach: from every place inside they lead out all the same."""
     return VoteLaw.of(np.clip(law.least + np.arange(len(law.masses)), -reach, reach), law.masses)
 
 
@@ -175,7 +175,7 @@ def _below(law: VoteLaw, value: int) -> float:
 
 
 def _between(law: VoteLaw, start: int, count: int) -> Floats:
-    """The masses of ``count`` integers from ``start`` on."""
+    """Return the masses of ``count`` integers from ``start`` on."""
     found = np.zeros(count)
     low, high = max(start, law.least), min(start + count, law.least + len(law.masses))
     if low < high:
@@ -185,18 +185,19 @@ def _between(law: VoteLaw, start: int, count: int) -> Floats:
 
 @dataclass(frozen=True)
 class Verdict(Outcome):
-    """A sequential test is decided.
+    """The verdict of a sequential test.
 
-    Guarantees: a function of the blocks' noisy sums, so it costs no privacy beyond theirs.
+    Guarantees: it is a function of the blocks' noisy sums, so it costs no privacy beyond theirs.
 
     Attributes:
         decision: "null" (the records look like P) or "alternative" (they look like Q).
-        seen: records consumed; always the end of a block.
-        evalue: evidence against P at that moment: whatever the rule to stop, at least 1/a with probability a at most.
+        seen: number of records consumed, the end of a block.
+        evalue: evidence against P at that moment: under P it is at least 1/a with probability at most a, for any
+            stopping rule.
         walk: the log e-values after each of the newest blocks.
         epsilon: privacy loss of the whole stream.
-        simulated: True when randomness came from a generator of the caller's: such a verdict is not private.
-        design: the plan, for :meth:`plot` and reports; no part of its documents.
+        simulated: whether the caller's generator drew the noise. Such a verdict is not private.
+        design: the plan, for :meth:`plot` and reports; not part of documents.
     """
 
     decision: Decision
@@ -217,12 +218,12 @@ class Verdict(Outcome):
 
     @property
     def sentence(self) -> str:
-        """The decision, when it was reached, and the e-value."""
+        """The decision, the number of records, and the e-value."""
         says = "the null hypothesis P" if self.decision == "null" else "the alternative Q"
         return f"decided for {says} after {self.seen} records (e-value {self.evalue:.4g})"
 
     def facts(self) -> list[Fact]:
-        """The decision, when it was reached, and the e-value."""
+        """Return the decision, the number of records, and the e-value."""
         return [
             Fact("decision", self.decision, "the records look like " + ("P" if self.decision == "null" else "Q")),
             Fact("seen", self.seen, "records, when it was decided"),
@@ -231,9 +232,9 @@ class Verdict(Outcome):
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The walk of the log e-value between its boundaries, to the verdict; never the records."""
+        """Draw the walk of the log e-value between its boundaries, to the verdict; never the records."""
         if self.design is None:
-            raise InvalidInput("This verdict was read from a document, which does not hold its plan. Draw run.plot().")
+            raise InvalidInput("This verdict was read from a document, which does not hold its plan. Use run.plot().")
         from privatest import pictures
 
         return pictures.walk(self.design, self.walk, self.seen, self, ax, private=self.private)
@@ -241,20 +242,21 @@ class Verdict(Outcome):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SequentialPlan(StreamPlan):
-    """Everything a sequential test needs besides its records: frozen, and restored from JSON.
+    """Everything that a sequential test needs besides its records.
 
-    Guarantees: votes are logarithms of e-values, which is checked when the object is made, however it is made; all
-    that is promised (``alpha``, ``beta``, the laws of the number of records) is computed from its own tables.
+    Guarantees: votes are logarithms of e-values, which is checked whenever an object is made, also from a document.
+    ``alpha``, ``beta`` and the laws of the number of records are computed from the plan's own tables.
 
     Attributes:
-        first, later: what the first block and the later ones release and vote; the same score and noise.
-        rule: when it is decided.
-        goal_alpha, goal_beta: the errors that were allowed.
-        fixed_n: records that the test of a fixed number needs for the same errors.
+        first, later: the releases and votes of the first block and of the later ones, with the same score and noise.
+        rule: the rule by which the verdict follows.
+        goal_alpha, goal_beta: the largest errors that were allowed.
+        fixed_n: number of records of a test of a fixed number with the same errors.
         null, alternative: short descriptions.
-        aim: whose expected number of records was made small.
-        notion: what the whole stream meets.
-        max_rows_per_unit: the most rows of one person that count; None: each record is a person of its own.
+        aim: the hypothesis under which the expected number of records was made small, or "larger".
+        notion: the notion that the whole stream meets.
+        max_rows_per_unit: the largest number of rows of one person that count; None: each record is a person of its
+            own.
     """
 
     FORMAT: ClassVar[str] = "privatest/sequential-plan/1"
@@ -281,7 +283,7 @@ class SequentialPlan(StreamPlan):
         means = [laws.mean for laws in self.laws]
         if not max(means) <= 1:
             raise InvalidDocument(
-                f"The votes of this sequential test are no e-values: their mean under P may be {max(means):.6g}, more "
+                f"The votes of this sequential test are not e-values: their mean under P may be {max(means):.6g}, more "
                 "than 1."
             )
 
@@ -299,16 +301,16 @@ class SequentialPlan(StreamPlan):
         )
 
     def facts(self) -> list[Fact]:
-        """The question and the promises."""
+        """Return the question and the guarantees."""
         sizes, ends = (self.first.block, self.later.block), (self.nats(self.rule.lower), self.nats(self.rule.upper))
         rows = self.max_rows_per_unit
         return [
             Fact("null", self.null, "the null hypothesis P"),
             Fact("alternative", self.alternative, "the alternative Q"),
             cost_fact(self.privacy, "of the whole stream"),
-            Fact("alpha", Probability(self.alpha), "type I error: alternative under P; computed on the stopped walk"),
-            Fact("beta", Probability(self.beta), "type II error: null under Q; computed on the stopped walk"),
-            Fact("expected_n", self.expected_n, "records till the verdict on average, under P and under Q"),
+            Fact("alpha", Probability(self.alpha), "type I error: alternative under P; exact"),
+            Fact("beta", Probability(self.beta), "type II error: null under Q; exact"),
+            Fact("expected_n", self.expected_n, "records until the verdict on average, under P and under Q"),
             Fact("quantile_n", self.quantile_n(0.9), "records that suffice with probability 0.9, under P and under Q"),
             Fact("fixed_n", self.fixed_n, "records that a test of a fixed number needs"),
             Fact("most", self.most, "records after which it is decided in any case"),
@@ -319,7 +321,7 @@ class SequentialPlan(StreamPlan):
 
     @property
     def blocks(self) -> SumBlocks:  # type: ignore[override]
-        """What the later blocks release."""
+        """The releases and votes of the later blocks."""
         return self.later
 
     @property
@@ -335,7 +337,7 @@ class SequentialPlan(StreamPlan):
 
     @cached_property
     def walks(self) -> tuple[Stopped, Stopped]:
-        """What becomes of the walk under P and under Q; of sets, under the worst laws of their scores."""
+        """The laws of the stopped walk under P and under Q; for sets, under the worst laws of their scores."""
         first, later = self.laws
         null = stopped(first.null, later.null, self.rule)
         alternative = stopped(first.alternative, later.alternative, self.rule)
@@ -355,33 +357,33 @@ class SequentialPlan(StreamPlan):
 
     @property
     def expected_n(self) -> tuple[float, float]:
-        """The mean number of records till the verdict, under P and under Q."""
+        """The mean number of records until the verdict, under P and under Q."""
         low, high = (self.first.block + self.later.block * (walk.blocks() - 1) for walk in self.walks)
         return low, high
 
     def quantile_n(self, share: float) -> tuple[int, int]:
-        """Records within which it is decided with this probability, under P and under Q."""
+        """Return the numbers of records within which the verdict falls with this probability, under P and under Q."""
         low, high = (self.records(walk.within(share)) for walk in self.walks)
         return low, high
 
     @property
     def growth(self) -> float:
-        """What a record of the first block adds to the log e-value under Q on average (its e-power), in nats."""
+        """The mean growth of the log e-value per record of the first block under Q (its e-power), in nats."""
         law = self.laws[0].alternative
         return self.nats(1) * float(law.masses @ (law.least + np.arange(len(law.masses)))) / self.first.block
 
     @property
     def most(self) -> int | None:
-        """Records after which it is decided in any case; None where there is no such number."""
+        """The number of records after which the test decides in any case; None if there is none."""
         if self.rule.upper == self.rule.lower + 1:
             return self.first.block
         return None if self.rule.last is None else self.records(self.rule.last)
 
     def nats(self, level: int) -> float:
-        """A level of the walk, as the logarithm of the e-value.
+        """Return the logarithm of the e-value at a level of the walk.
 
         Args:
-            level: of the walk, in its lattice's units.
+            level: the level in units of the walk's lattice.
         """
         return level / PARTS
 
@@ -402,11 +404,11 @@ class SequentialPlan(StreamPlan):
         """The class of the verdict."""
         return Verdict
 
-    def result(self, progress: Any, origin: int, end: int) -> dict[str, Any]:  # noqa: ARG002 - it begins but once
-        """The fields of the verdict at the record ``end``.
+    def result(self, progress: Any, origin: int, end: int) -> dict[str, Any]:  # noqa: ARG002 - it begins only once
+        """Return the fields of the verdict at the record ``end``.
 
         Args:
-            progress: where the walk stands.
+            progress: the progress of the rule.
             origin: the record at which the walk began.
             end: the record after the last one of the block.
         """
@@ -419,7 +421,7 @@ class SequentialPlan(StreamPlan):
         return self._question(first=first, later=self.later.question())
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """How many records it takes till the verdict, under P and under Q."""
+        """Draw the number of records until the verdict, under P and under Q."""
         from privatest import pictures
 
         return pictures.stopping(self, ax)

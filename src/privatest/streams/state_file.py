@@ -1,16 +1,17 @@
-"""The state file of a stream: saved and restored as a whole, never edited unnoticed, never in two hands at once.
+"""The state file of a monitor or a sequential test, in which it is saved and from which it is restored.
 
-The text is one line of JSON, ``{"format": ..., "checksum": ..., "content": {...}}``; the checksum (SHA-256) is that of
-the content's bytes. A new state is written beside the old one, flushed to the disk, and renamed over it. A process
-that is killed in between leaves a complete successor or rubbish beside a complete state; reading takes the successor
-if it is one, so that noise that was written once is never drawn again. The lock beside the state remembers the newest
-one, so that an older copy that is put in its place is refused; a ledger knows that of copies in other places, too.
+The text is one line of JSON, ``{"format": ..., "checksum": ..., "content": {...}}``; the checksum is the SHA-256 of the
+content's bytes. A new state is written beside the old one, flushed to the disk, and renamed over it. A process that is
+killed in between leaves a complete state and, beside it, an incomplete file or a complete successor. A reader takes a
+complete successor for the state, so that noise that was written once is never drawn again. The lock file beside the
+state has the number of the newest state, so that an older copy in its place is refused. A ledger also detects copies in
+other places. One process at a time can hold a state.
 
-The checksum finds accidents and careless edits. Whoever can forge it can also read the data.
+The checksum detects accidents and careless edits. Whoever can forge it can also read the data.
 
-A stream of persons must know whose rows have counted. Beside its state lies a roll of them, digests with a secret of
-the state's in place of names: raw all the same, on the trusted side like the data themselves, and never put out. It is
-only ever appended to, before the state that counts the new part, and each state says how much of it is valid.
+A stream of persons must know whose rows have counted. They are listed in a file beside the state, as digests with a
+secret of the state. That file is raw like the data, and never released. It is only appended to, before the state that
+counts the new part is written, and each state has the valid size.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from privatest.errors import InvalidDocument, InvalidInput, shown
 
 try:
     import fcntl
-except ImportError:  # pragma: no cover - not a POSIX system: one process at a time is then the user's care
+except ImportError:  # pragma: no cover - without POSIX the user must see to it that one process holds a state
     fcntl = None  # type: ignore[assignment]
 
 
 class StateKind(NamedTuple):
-    """The kind of stream whose state it is: its noun in messages, its class, and the format of its files."""
+    """A kind of stream: its noun in messages, the name of its class, and the format of its state files."""
 
     noun: str
     name: str
@@ -41,7 +42,7 @@ class StateKind(NamedTuple):
 
     @property
     def opening(self) -> str:
-        """The first characters of its files."""
+        """The first characters of a state file."""
         return f'{{"format":"{self.format}","checksum":"'
 
 
@@ -50,21 +51,21 @@ SEQUENTIAL = StateKind("sequential test", "Sequential", "privatest/sequential/2"
 _MIDDLE, _CLOSING = '","content":', "}\n"
 _DIGEST = 64
 _COST = (
-    "To go on from an older state releases what it lacks a second time, with other noise: each of those records then "
-    "costs epsilon twice."
+    "To continue from an older state would release later blocks a second time, with other noise: each of their records "
+    "would cost epsilon twice."
 )
-_ADVICE = "Begin anew with another file and a budget of its own."
+_ADVICE = "Begin a new one with another file and a budget of its own."
 
 _held: dict[str, weakref.ref[StateFile]] = {}
 
 
 def state_text(content: str, kind: StateKind = MONITOR) -> str:
-    """The text of a file with this content, JSON text itself."""
+    """Return the text of a file whose content is this JSON text."""
     return state_bytes(content.encode(), kind).decode()
 
 
 def read_text(raw: bytes, name: str, kind: StateKind = MONITOR) -> dict[str, Any]:
-    """The content of a state file; refuses one that is cut short, edited or of another version."""
+    """Return the content of a state file. Raises InvalidDocument if it is cut short, edited or of another version."""
     start = len(kind.opening) + _DIGEST + len(_MIDDLE)
     content = raw[start : -len(_CLOSING)]
     if len(raw) > start + len(_CLOSING) and raw == state_bytes(content, kind):
@@ -77,14 +78,14 @@ def read_text(raw: bytes, name: str, kind: StateKind = MONITOR) -> dict[str, Any
         remedy = f"It is no {kind.noun}'s: load it with what wrote it" if another else "Use the version that wrote it"
         raise InvalidDocument(f"{name} is of the format {version!r}, this version reads {kind.format!r}. {remedy}.")
     raise InvalidDocument(
-        f"{name} is not a whole, unedited state of a {kind.noun}: its checksum does not fit. A {kind.noun} must "
-        f"not start afresh on records it has seen: that would spend their budget twice. A copy may take its place only "
-        f"if nothing was released since it was made. {_COST} {_ADVICE}"
+        f"{name} is not a complete, unedited state of a {kind.noun}: its checksum is wrong. A {kind.noun} must not "
+        "start again on records that it has seen, because that would spend their budget twice. Replace the file by a "
+        f"copy only if nothing was released since the copy was made. {_COST} {_ADVICE}"
     )
 
 
 def state_bytes(content: bytes, kind: StateKind = MONITOR) -> bytes:
-    """The bytes of a file with this content, JSON text itself."""
+    """Return the bytes of a file whose content is this JSON text."""
     return b"".join(
         [
             kind.opening.encode(),
@@ -113,10 +114,10 @@ def _real_path(path: str | os.PathLike[str]) -> Path:
 
 @dataclass(frozen=True)
 class UnitRoll:
-    """The first ``size`` bytes of a file beside a state, which records whose rows have counted.
+    """The first ``size`` bytes of the file beside a state that lists the persons whose rows have counted.
 
-    Invariant: what lies behind them is of a block that was never shown; the next one is written over it. A process that
-    is killed at any instant leaves the bytes of its newest state.
+    Invariant: bytes after these belong to a block that was never shown, and are overwritten by the next one. A process
+    that is killed at any instant leaves the bytes of its newest state.
     """
 
     path: Path
@@ -131,11 +132,11 @@ class UnitRoll:
 
     @classmethod
     def beside(cls, state: Path) -> UnitRoll:
-        """An empty roll beside a state."""
+        """Return an empty roll beside a state."""
         return cls(state.with_name(state.name + ".units"))
 
     def extended(self, more: bytes) -> UnitRoll:
-        """The roll with more bytes; when this returns they survive a power failure."""
+        """Append bytes, and return the longer roll when they survive a power failure."""
         if not more:
             return self
         try:
@@ -152,14 +153,14 @@ class UnitRoll:
         except OSError as error:
             raise NotWritten(
                 f"The file {self.path.name!r} beside the state cannot be written: {error.strerror}. Nothing more was "
-                "released; see to it, and feed the stream again from the record that its seen names."
+                "released. Mend that, and feed the stream again from record number seen on."
             ) from None
         digest = self.digest.copy()
         digest.update(more)
         return UnitRoll(self.path, self.size + len(more), digest)
 
     def read(self, size: int, checksum: str) -> tuple[UnitRoll, bytes]:
-        """Read the roll of a state that records this size and checksum; refuses any other file."""
+        """Read the roll of this size and checksum, and its bytes. Raises InvalidDocument for any other file."""
         try:
             with open(self.path, "rb") if size else contextlib.nullcontext() as file:
                 found = b"" if file is None else file.read(size)
@@ -178,23 +179,24 @@ class UnitRoll:
 
 def _unlike(path: Path) -> InvalidDocument:
     return InvalidDocument(
-        f"The file {path.name!r} is missing, cut short or edited. It belongs to the state beside it and says whose "
-        f"rows have counted; without it a person could count more often than max_rows_per_unit. Put it back. {_ADVICE}"
+        f"The file {path.name!r} is missing, cut short or edited. It lists the persons whose rows have counted in the "
+        "state beside it; without it a person could count more often than max_rows_per_unit. Put it back. "
+        f"{_ADVICE}"
     )
 
 
 class NotWritten(InvalidInput):
-    """A state was certainly not written: what it would have held may be dropped."""
+    """The error of a state that was certainly not written, so that its draw can be dropped."""
 
 
 class StateFile:
-    """The one writer of a state. Taken by one process at a time; within a process the newest holder is the only one."""
+    """The only writer of a state: one process at a time and, within a process, the newest object."""
 
     def __init__(self, path: str | os.PathLike[str], kind: StateKind = MONITOR) -> None:
         self.path, self.kind = _real_path(path), kind
         if os.path.exists(self.path) and not os.path.isfile(self.path):
             raise InvalidInput(
-                f"The state {self.path.name!r} cannot be kept there: a folder, a pipe or a device is no file."
+                f"The state {self.path.name!r} must be a file, not a folder, a pipe or a device. Name another path."
             )
         self._next = self.path.with_name(self.path.name + ".next")
         self._key, self._process = str(self.path), os.getpid()
@@ -208,11 +210,11 @@ class StateFile:
         _held[self._key] = weakref.ref(self)
 
     def is_at(self, path: str | os.PathLike[str]) -> bool:
-        """Whether this is the file at a path."""
+        """Return whether this is the file at a path."""
         return self.path == _real_path(path)
 
     def exists(self) -> bool:
-        """Whether there is a state to restore. A first one that was cut short is none: nothing followed from it."""
+        """Return whether there is a state to restore. A first state that was cut short does not count."""
         if self.path.exists():
             return True
         with contextlib.suppress(OSError, InvalidDocument):
@@ -220,7 +222,7 @@ class StateFile:
         return False
 
     def read(self) -> dict[str, Any]:
-        """The newest state; a complete successor that a killed process left is the state."""
+        """Return the newest state, which may be the complete successor that a killed process left."""
         name = f"The state {self.path.name!r}"
         try:
             current = read_text(self.path.read_bytes(), name, self.kind) if self.path.exists() else None
@@ -241,18 +243,23 @@ class StateFile:
         if current.get("id") == known and isinstance(generation, int) and generation < newest:
             raise InvalidDocument(
                 f"{name} is not the newest one: it is number {generation} of this {self.kind.noun}, and number "
-                f"{newest} was kept here. {_COST} {_ADVICE} (If nothing was released since, or that cost is paid for: "
+                f"{newest} was kept here. {_COST} {_ADVICE} (If nothing was released since, or if that cost is paid, "
                 f"remove {self.path.name + '.lock'!r}.)"
             )
         return current
 
     def write(self, name: str, generation: int, content: str) -> None:
-        """Replace the state by this one of a stream; when this returns, the new one survives a power failure."""
+        """Replace the state. When this returns, the new one survives a power failure.
+
+        Args:
+            name: the name of the stream.
+            generation: the number of the state.
+            content: the state as JSON text.
+        """
         if self._lock is None or self._process != os.getpid():
             raise NotWritten(
-                f"This {self.kind.noun} no longer holds its state {self.path.name!r}: it was loaded anew, or this "
-                f"process was forked from the one that holds it. Go on with the {self.kind.noun} that was loaded "
-                "last."
+                f"This {self.kind.noun} no longer holds its state {self.path.name!r}: it was loaded again, or this "
+                f"process was forked from the one that holds it. Use the {self.kind.noun} that was loaded last."
             )
         replaced = False
         try:
@@ -261,25 +268,25 @@ class StateFile:
                 file.write(state_bytes(content.encode(), self.kind))
                 file.flush()
                 os.fsync(file.fileno())
-            replaced = True  # from now on it may be there
+            replaced = True  # from now on the new state may be there
             os.replace(self._next, self.path)
             self._flush_folder()
-            if self._lock >= 0:  # in one piece, and not before the state itself is safe
+            if self._lock >= 0:  # in one piece, after the state itself is safe
                 os.pwrite(self._lock, f"{name} {generation:020d}\n".encode(), 0)
         except OSError as error:
             if replaced or not self._dropped():
                 raise InvalidInput(
                     f"The state {self.path.name!r} may or may not have been written: {error.strerror}. Nothing of it "
-                    f"was shown. See to it, go on with {self.kind.name}.load(path), and feed the stream from the "
-                    "record that its seen names."
+                    f"was shown. Mend that, continue with {self.kind.name}.load(path), and feed the stream from record "
+                    "number seen on."
                 ) from None
             raise NotWritten(
-                f"The state {self.path.name!r} cannot be written: {error.strerror}. Nothing more was released; "
-                "see to it, and feed the stream again from the record that its seen names."
+                f"The state {self.path.name!r} cannot be written: {error.strerror}. Nothing more was released. "
+                "Mend that, and feed the stream again from record number seen on."
             ) from None
 
     def _dropped(self) -> bool:
-        """Remove a successor beside the state, which a later reading would take for it; False where that failed."""
+        """Remove a successor beside the state, which a reader would take for the state; return False if that failed."""
         try:
             self._next.unlink(missing_ok=True)
         except OSError:
@@ -287,7 +294,7 @@ class StateFile:
         return True
 
     def check_free(self, name: str) -> None:
-        """Refuse to write over anything but an earlier state of the stream of this name."""
+        """Raise InvalidInput if there is a file that is not an earlier state of the stream of this name."""
         if not self.exists():
             return
         try:
@@ -296,8 +303,8 @@ class StateFile:
             found = None
         if found != name:
             raise InvalidInput(
-                f"The file {self.path.name!r} is there already, and is no state of this {self.kind.noun}. To write "
-                "over it would lose what was released there: save to another path, or remove the file first."
+                f"The file {self.path.name!r} exists and is not a state of this {self.kind.noun}. To overwrite it "
+                "would lose its releases. Save to another path, or remove the file first."
             )
 
     def close(self) -> None:
@@ -311,7 +318,7 @@ class StateFile:
             self.close()
 
     def _take(self) -> int:
-        """A descriptor that holds the lock; -1 where the system has none."""
+        """Return a descriptor that holds the lock; -1 if the system has no locks."""
         if fcntl is None:  # pragma: no cover
             return -1
         try:
@@ -323,13 +330,13 @@ class StateFile:
         except OSError:
             os.close(lock)
             raise InvalidInput(
-                f"The state {self.path.name!r} is in use by another process. Two {self.kind.noun}s that go on from "
+                f"The state {self.path.name!r} is in use by another process. Two {self.kind.noun}s that continue from "
                 "one state would draw different noise for the same records."
             ) from None
         return lock
 
     def _remembered(self) -> tuple[str | None, int]:
-        """Name and generation of the newest state that was written here."""
+        """Return the name and the number of the newest state that was written here."""
         if self._lock is None or self._lock < 0:
             return None, 0
         name, _, generation = os.pread(self._lock, 1000, 0).decode("ascii", "replace").partition(" ")

@@ -1,6 +1,7 @@
-"""A stream on its way through its plan: records come in, releases are written, then the alarm or the verdict is shown.
+"""The base of :class:`Monitor` and :class:`Sequential`: records come in, and blocks are released and written to the
+disk.
 
-:class:`Stream` is the base of :class:`Monitor` and :class:`Sequential`.
+Only then is an alarm or a verdict shown.
 """
 
 from __future__ import annotations
@@ -39,33 +40,35 @@ from privatest.streams.stream_plan import StreamPlan
 P = TypeVar("P", bound=StreamPlan)
 R = TypeVar("R", bound=Outcome)
 NO_UNIT: Any = object()
-"""Stands for a ``unit`` that was not given, since None means: nobody's record."""
+"""The default of ``unit``. None means a record without a person."""
 TRACE = 256
-"""The number of newest releases that are kept."""
+"""The number of the newest releases that are kept."""
 _PORTION = 1 << 17
-# The most single records that wait for their block, and the most that wait in full blocks that bring no result.
+# The largest number of single records that wait for their block, and of those that wait in full blocks without a
+# result.
 _MOST_PENDING, _MOST_FULL = 4096, 96
 
 
 class Stream(OneProcess, Described, Generic[P, R]):
-    """A plan, and the records on their way through it.
+    """A stream of records that are released block by block, as its plan says.
 
-    Guarantees: every record lies in one block, so all that is ever put out is together as private as one block's
-    release. With a state file, each release is in it before anything that depends on it is put out; only the newest
-    state may go on. With a ledger every state has a mark and names the one before it: a state is written, then its mark
-    is recorded in the ledger, and then it is shown. The ledger takes each step from a mark once, so of all copies of a
-    state only one goes on, and a process that is killed in between leaves a state that the ledger knows.
+    Guarantees: every record lies in one block, so everything that is ever released is together as private as the
+    release of one block. With a state file, each release is in the file before anything that depends on it is shown,
+    and only the newest state can be continued. With a ledger every state has a mark and names the mark before it: a
+    state is written, then its mark is recorded in the ledger, and then its result is shown. The ledger accepts each
+    step from a mark once, so of all copies of a state only one can be continued, and a process that is killed in
+    between leaves a state that the ledger knows.
 
-    Threads take turns. A step (a draw, its place on disk and in the ledger, and what is seen of it) is done as a whole
-    or leaves the stream in doubt, after which it refuses to go on: no block is drawn twice.
+    Threads take turns. A step (a draw, its record on disk and in the ledger, and its visible result) is done as a whole
+    or leaves the stream in doubt, which then refuses to continue. So no block is drawn twice.
 
-    Single records of blocks that cannot bring a result, whatever their noise will be, wait for the first block that
-    can (``StreamPlan.quiet``), and all of these are then released together; with a file every block is released when it
-    is full. Whoever looks at what was released has them released first.
+    Single records of blocks that cannot bring a result, whatever their noise, wait for the first block that can
+    (``StreamPlan.quiet``), and then all of them are released together. With a file every block is released when it is
+    full. Reading a property that shows releases releases them first.
 
-    A stream of persons remembers how many rows each of them had. That is raw: it is put out nowhere, and beside a state
-    file it is kept as digests (:class:`UnitRoll`) of the rows of blocks that were released. The rows of an unfinished
-    block are fed again after a restore, and count then.
+    A stream of persons remembers the number of rows of each person. These numbers are raw and never shown. Beside a
+    state file they are kept as digests (:class:`UnitRoll`) of the rows in released blocks. The rows of an open block
+    are fed again after a restore, and count then.
     """
 
     PLAN: ClassVar[type[Any]]
@@ -86,14 +89,15 @@ class Stream(OneProcess, Described, Generic[P, R]):
         source: str | os.PathLike[str] | None,
         rng: np.random.Generator | None,
     ) -> None:
-        """Begin, or go on from the state file if there is one of the same settings; charge once.
+        """Begin, or continue from the state file if it has the same settings; charge once.
 
         Args:
-            laws: P and, where it is known, Q.
-            settings: plain JSON values, by which states and requests are distinguished, besides all that is named here.
-            make_plan: makes the plan; not called where the state holds it.
-            notion: what the whole stream is to meet.
-            rows: the most rows of one person that count.
+            laws: P and, if it is known, Q.
+            settings: plain JSON values by which states and requests are distinguished, besides the other arguments.
+            make_plan: returns the plan; not called if the state holds it.
+            notion: the notion that the whole stream must meet.
+            rows: the largest number of rows of one person that count.
+            state, ledger, dataset, request, source, rng: as for :class:`Monitor`.
         """
         settings = {
             **{name: law.describe() for name, law in zip(("null", "alternative"), laws, strict=False)},
@@ -113,12 +117,12 @@ class Stream(OneProcess, Described, Generic[P, R]):
             if same:
                 self._restore(content, _source(rng), file)
             if same and not all(law.named for law in laws):
-                # The descriptions leave open what P and Q are; what is made of them does not.
+                # The descriptions do not determine P and Q, but the plan does.
                 same = fingerprint(self._plan.question()) == fingerprint(make_plan().question())
             if not same:
                 raise InvalidInput(
                     f"The state {file.path.name!r} is that of a {kind.noun} with other settings. Restore it with "
-                    f"{kind.name}.load(path), or give this {kind.noun} another file."
+                    f"{kind.name}.load(path), or name another file for this {kind.noun}."
                 )
         else:
             self._start(make_plan(), settings, _source(rng), file)
@@ -133,7 +137,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
         self._plan, self._settings, self._file = plan, settings, file
         rows = plan.max_rows_per_unit
         self._turns = None if rows is None else Turns(rows)
-        self._owners: list[UnitName | None] = []  # whose each row since the open block's first is, if it counts
+        self._owners: list[UnitName | None] = []  # the person of each row of the open block; None if it does not count
         self._roll: UnitRoll | None = None
         if file is not None and self._turns is not None:
             self._enroll(file)
@@ -149,17 +153,17 @@ class Stream(OneProcess, Described, Generic[P, R]):
         self._generation = self._origin = 0
         self._progress: Any = plan.rule.begin
         self._open = OpenBlock(plan.blocks, source, plan.first_block)
-        self._pending: list[Any] = []  # single records, appended without taking turns where they are plain
-        self._plain = True  # whether all of them are
+        self._pending: list[Any] = []  # single records; plain ones are appended without taking turns
+        self._plain = True  # whether all pending records are plain
         self._make_room()
         _streams.add(self)
 
     def _restore(self, content: dict[str, Any], source: RandomSource, file: StateFile) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         noun = file.kind.noun
         if content.get("moved") is True:
             raise InvalidDocument(
-                f"The {noun} of the state {file.path.name!r} was saved to another file later. Load that one."
+                f"The {noun} of the state {file.path.name!r} was later saved to another file. Load that file."
             )
         with reading(f"the state {file.path.name!r} ({file.kind.format})"):
             plan: Any = self.PLAN.from_dict(content["plan"])
@@ -183,7 +187,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
         self._make_room()
 
     def _charge_of(self, **paying: Any) -> Charge | None:
-        """The charge of the whole stream; None without a ledger."""
+        """Return the charge of the whole stream; None without a ledger."""
         return make_charge(
             **paying,
             price=self._plan.privacy.price,
@@ -193,12 +197,12 @@ class Stream(OneProcess, Described, Generic[P, R]):
         )
 
     def _pay(self, charge: Charge) -> None:
-        """Charge once; the ledger's release is the name of the one stream that the request began."""
+        """Charge once. The ledger records the name of the one stream that the request began."""
         noun, name = self._plan.STATE.noun, self._plan.STATE.name
         if self._after and charge.earlier() is None:
             raise InvalidInput(
-                f"This ledger has no {noun} of request {charge.request!r} on data set {charge.dataset!r}, and the one "
-                "of this state was begun with a ledger. Nothing was charged: give the ledger that was charged then."
+                f"This ledger has no {noun} of request {charge.request!r} on data set {charge.dataset!r}, but that of "
+                "this state was charged to a ledger. Nothing was charged now. Give the ledger that was charged then."
             )
 
         def begun(_: Draw) -> dict[str, str]:
@@ -208,9 +212,9 @@ class Stream(OneProcess, Described, Generic[P, R]):
 
         if charge.perform(lambda: None, begun).get(noun) != self._name:
             raise RequestConflict(
-                f"Request {charge.request!r} on data set {charge.dataset!r} began a {noun} before. A second one on "
-                f"the same records would spend their budget twice: go on with {name}.load(path, ledger=...) of its "
-                "newest state file, or make a new request."
+                f"Request {charge.request!r} on data set {charge.dataset!r} began a {noun} earlier. A second one on "
+                f"the same records would spend their budget twice. Continue with {name}.load(path, ledger=...) of its "
+                "newest state file, or use another request name."
             )
         self._charge = charge
         if self._file is not None:
@@ -218,17 +222,17 @@ class Stream(OneProcess, Described, Generic[P, R]):
 
     @property
     def plan(self) -> P:
-        """The plan: frozen, with everything that is known before any data."""
+        """The plan, with everything that is known before any data."""
         return self._plan
 
     @property
     def result(self) -> R | None:
-        """The alarm or the verdict, once there is one; None before."""
+        """The alarm or the verdict; None before there is one."""
         return self._result
 
     @property
     def epsilon(self) -> float:
-        """Privacy loss of the whole stream; infinite where another notion bounds none."""
+        """Privacy loss of the whole stream; infinite if the notion bounds none."""
         return self._plan.epsilon
 
     @property
@@ -238,41 +242,41 @@ class Stream(OneProcess, Described, Generic[P, R]):
 
     @property
     def _cost(self) -> str:
-        """For ``repr``: what the whole stream costs, or that it is not private."""
+        """The price of the whole stream for ``repr``, and whether it is simulated."""
         cost = notion_words(self.privacy)
         return cost if self.private else f"SIMULATED, not private ({cost})"
 
     @property
     def seen(self) -> int:
-        """Records consumed so far; the stream goes on with record number ``seen``, counted from 0."""
+        """The number of records consumed so far; the next one is record number ``seen``, counted from 0."""
         return self._open.end + (len(self._pending) if self._result is None else 0)
 
     @property
     def simulated(self) -> bool:
-        """True when randomness came from a generator of the caller's at any time: such a stream is not private."""
+        """Whether the caller's generator ever drew noise. Such a stream is not private."""
         return self._simulated
 
     @property
     def private(self) -> bool:
-        """Whether the guarantee holds: randomness from the operating system."""
+        """Whether the guarantee holds, because all noise came from the operating system's randomness."""
         return not self._simulated
 
     @property
     def place(self) -> Any:
-        """After a restore: the ``place`` that ``update_many`` was given for the records before ``seen``; else None."""
+        """After a restore, the ``place`` of the last batch before ``seen``, as given to ``update_many``; else None."""
         return self._place
 
     @property
     def trace(self) -> tuple[float, ...]:
         """The newest releases (at most 256), oldest first: noisy block sums of clamped log P/Q in nats.
 
-        With a test of blocks: the blocks' bits, -1 for "new". Private as they are: they are what was released.
+        With a test of blocks they are the bits, -1 for "new". They are private, because they are the releases.
         """
         self._settle()
         return tuple(self._plan.blocks.trace(value) for value in self._released)
 
     def _settle(self) -> None:
-        """Release the blocks that are full and wait. In a forked process they are not for it to release."""
+        """Release the full blocks that wait, except in a forked process."""
         if len(self._pending) < self._lacks or self._process != os.getpid():
             return
         with self._turn:
@@ -280,20 +284,20 @@ class Stream(OneProcess, Described, Generic[P, R]):
                 self._step(self._flush)
 
     def update(self, x: Any, *, unit: Any = NO_UNIT) -> R | None:
-        """Take one record, or a batch if x can be one; return the alarm or the verdict, if there is one.
+        """Take one record or a batch of records; return the alarm or the verdict, if there is one.
 
-        A batch is a list, a range, an array, a column, a table, an iterator; a tuple, too, unless labels of P and Q are
-        tuples. A set is refused: it has no order. Numbers, texts, mappings and all else are one record. Where a record
-        may be a list itself, use :meth:`update_one`. A path is a file of records; a text that ends as names of files do
-        (".parquet"), or is the address of a table, is refused unless it is a label of P and Q: :meth:`update_many`
-        takes files and tables, :meth:`update_one` any record.
+        A list, range, array, column, table or iterator is a batch, and so is a tuple unless labels of P and Q are
+        tuples. A set is refused, because it has no order. Numbers, texts, mappings and everything else are one record.
+        If a record may be a list, use :meth:`update_one`. A path is a file of records. A text that ends like the name
+        of a file (".parquet"), or is the address of a table, is refused unless it is a label of P and Q. Use
+        :meth:`update_many` for files and tables, and :meth:`update_one` for any record.
 
-        A record that makes no sense raises nothing: it gets a fixed score.
+        A record that makes no sense raises no error and gets a fixed score.
 
         Args:
             x: the record or the batch.
-            unit: whose it is, where the plan is one of persons (``max_rows_per_unit``): any value that names a person;
-                of a batch, one for each record. None is nobody.
+            unit: the person of the record, if the plan has ``max_rows_per_unit``: any value that names a person; for a
+                batch one value for each record. None means no person.
         """
         if isinstance(x, str | bytes) and x not in self._texts and _names_a_source(os.fsdecode(x)):
             raise InvalidInput(
@@ -302,21 +306,21 @@ class Stream(OneProcess, Described, Generic[P, R]):
             )
         if unit is NO_UNIT and (type(x) is float or type(x) in PLAIN) and (free := self._free):
             pending = self._pending
-            pending.append(x)  # a turn is taken when the block is full
+            pending.append(x)  # turns are taken only when the block is full
             return None if len(pending) < free else self._fill()
         if type(x) in PLAIN or not self._is_batch(x):
             return self._take(x, unit)
         return self.update_many(x, unit=unit)
 
     def update_one(self, x: Any, *, unit: Any = NO_UNIT) -> R | None:
-        """Take one record, whatever it is; return the alarm or the verdict, if there is one.
+        """Take one record of any kind; return the alarm or the verdict, if there is one.
 
-        A list, an array, a set or a table is one record, which makes no sense and gets a fixed score; so is any text
-        that is no label. A path (``os.PathLike``) is refused: no record is one.
+        A list, an array, a set or a table is one record that makes no sense and gets a fixed score; so is any text that
+        is no label. A path (``os.PathLike``) is refused.
 
         Args:
             x: the record.
-            unit: whose it is, as for :meth:`update`.
+            unit: the person of the record, as for :meth:`update`.
         """
         if type(x) not in PLAIN and issubclass(type(x), os.PathLike):
             raise InvalidInput("A path was given as a record. Give files of records to update_many(...).")
@@ -333,18 +337,18 @@ class Stream(OneProcess, Described, Generic[P, R]):
     ) -> R | None:
         """Take a batch of records in order of time; return the alarm or the verdict, if there is one.
 
-        Records after that are not consumed (``seen`` says where), whatever the batch holds.
+        Records after the one with which it comes are not consumed; ``seen`` is their number.
 
         Args:
             batch: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
                 with ``column``.
-            column: which column holds the records.
-            unit: which column says whose each record is, or a list of them beside a plain batch; needed, and allowed,
-                where the plan is one of persons (``max_rows_per_unit``).
-            order: which column gives the order of time within the batch; None where the records lie in that order.
+            column: the column that holds the records.
+            unit: the column that names the person of each record, or a list of persons beside a plain batch. Required
+                if the plan has ``max_rows_per_unit``, else refused.
+            order: the column that gives the order of time within the batch; None if the records lie in that order.
                 Equal values on both sides of a block's end are refused, and nothing of the batch is consumed.
-            place: where the batch came from, such as a file and the number of its first record: plain JSON values, kept
-                in the state together with what is released of the batch.
+            place: the origin of the batch, such as a file and the number of its first record, in plain JSON values. It
+                is kept in the state together with the releases of the batch.
         """
         try:
             json.dumps(place)
@@ -360,8 +364,8 @@ class Stream(OneProcess, Described, Generic[P, R]):
             self._check()
             for part in () if self._result is not None else _portions(records):
                 block, lacks = self._plan.block, self._open.start + self._open.length - self.seen
-                end = lacks if lacks > 0 else lacks % block or block  # records that wait may fill the open block
-                # Before anything is consumed: a tie across a block's end is refused wherever the alarm would be.
+                end = lacks if lacks > 0 else lacks % block or block  # pending records may fill the open block
+                # Before anything is consumed, so that refusing a tie does not depend on the place of the alarm.
                 values = self._plan.blocks.values(part, range(end, sys.maxsize, block))
                 self._step(self._flush)
                 consume = self._consume_of_persons if isinstance(part, PlacedRecords) else self._consume_part
@@ -371,30 +375,30 @@ class Stream(OneProcess, Described, Generic[P, R]):
             return self._result
 
     def _check_unit(self, unit: Any) -> None:
-        """Refuse persons where the plan knows none, and records of nobody in particular where it does."""
+        """Raise InvalidInput if persons are named but not in the plan, or in the plan but not named."""
         turns, kind = self._turns, self._plan.STATE
         if unit is not NO_UNIT and unit is not None and turns is None:
             raise InvalidInput(
-                f"unit was given, but this {kind.noun} takes each record for a person's only one. Make it one of "
-                f"persons: {kind.name}(..., max_rows_per_unit=1)."
+                f"unit was given, but this {kind.noun} takes each record for a different person's. To count rows by "
+                f"person use {kind.name}(..., max_rows_per_unit=1)."
             )
         if unit is NO_UNIT and turns is not None:
             raise InvalidInput(
                 f"This {kind.noun} counts up to max_rows_per_unit={turns.most} records of one person, but unit is "
-                "missing. Say whose the records are: unit=..."
+                "missing. Name the persons of the records: unit=..."
             )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state, atomically; from now on the file is kept up to date.
+        """Write the state atomically. From now on the file is kept up to date.
 
-        The file holds what was released and nothing else of the data. The records of an unfinished block are not in
-        it: after a restore ``seen`` is the end of the last whole block. A file that was kept before says from now on
-        that its stream has moved, and can no longer be loaded.
+        The file holds the releases and nothing else of the data. The records of an open block are not in it: after a
+        restore ``seen`` is the end of the last whole block. If another file was kept before, it can no longer be
+        loaded.
 
         Args:
-            path: of the file.
+            path: the path of the file.
         """
-        _ = self._plan.text  # a plan that no file can hold is refused before there is one
+        _ = self._plan.text  # a plan without a document is refused before a file is made
         with self._turn:
             self._step(self._flush)
             if self._file is not None and self._file.is_at(path):
@@ -410,7 +414,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
                 raise
 
     def _move(self, file: StateFile) -> None:
-        """Keep the state in another file from now on. Part of a step."""
+        """Keep the state in another file from now on. This is part of a step."""
         before, roll, written = self._file, self._roll, False
         self._file = file
         try:
@@ -429,9 +433,9 @@ class Stream(OneProcess, Described, Generic[P, R]):
                 raise
             new, old = repr(file.path.name), repr(before.path.name)
             raise InvalidInput(
-                f"The state may lie at {new} and still at {old}: the disk failed in between. To go on from both would "
-                f"release blocks twice. Go on with {file.kind.name}.load({new}) and remove {old}, or the other way "
-                "round."
+                f"The disk failed while the state was moved from {old} to {new}, so that both may be valid. To "
+                f"continue from both would release blocks twice. Continue with {file.kind.name}.load({new}) and remove "
+                f"{old}, or the other way round."
             ) from None
         if before is not None:
             before.close()
@@ -447,16 +451,16 @@ class Stream(OneProcess, Described, Generic[P, R]):
         source: str | os.PathLike[str] | None = None,
         rng: np.random.Generator | None = None,
     ) -> Self:
-        """Restore the stream whose state this is; it goes on keeping the file up to date.
+        """Restore a stream from its state file, which is then kept up to date again.
 
-        Feed it the stream from record number ``seen`` on. Refuses a file that is cut short, edited, of another
-        version, in use by another process, or older than the newest one that was kept there. One that was charged to a
-        ledger goes on with that ledger only, which refuses a state that is not the newest one wherever it lies. Within
-        a process the one that was loaded last is the only one that may go on.
+        Feed it the stream from record number ``seen`` on. A file that is cut short, edited, of another version, in use
+        by another process, or older than the newest state of that file is refused. A stream that was charged to a
+        ledger continues with that ledger only, which refuses a state that is not the newest one, wherever it lies.
+        Within a process only the stream that was loaded last can continue.
 
         Args:
             path: the state file.
-            ledger, source: as they were given when it began.
+            ledger, source: as when the stream began.
             rng: for simulations.
         """
         noun, name = cls.PLAN.STATE.noun, cls.PLAN.STATE.name
@@ -466,7 +470,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
         dataset, request = (stream._settings.get(key) for key in ("dataset", "request"))
         if (ledger is None) != (request is None):
             raise InvalidInput(
-                f"The {noun} of the state {file.path.name!r} was begun without a ledger. Leave ledger= out."
+                f"The {noun} of the state {file.path.name!r} has no ledger. Leave ledger= out."
                 if request is None
                 else f"The {noun} of the state {file.path.name!r} was charged as request {request!r} of data set "
                 f"{dataset!r}. Its ledger knows whether this is the newest state: give ledger=."
@@ -478,7 +482,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
             if charge.earlier() is None:
                 raise InvalidInput(
                     f"This ledger has no {noun} of request {request!r} on data set {dataset!r}. Give the ledger that "
-                    f"was charged; if the {noun} was killed while it began, begin it again: {name}(..., "
+                    f"was charged. If the process was killed while the {noun} began, begin it again: {name}(..., "
                     f"state={file.path.name!r})."
                 )
             stream._pay(charge)
@@ -486,7 +490,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
 
     @classmethod
     def of(cls, plan: P, *, rng: np.random.Generator | None = None) -> Self:
-        """A fresh stream of a plan that was made before, for simulations of many streams.
+        """Return a new stream of a plan, to simulate many streams.
 
         Args:
             plan: the plan.
@@ -497,10 +501,10 @@ class Stream(OneProcess, Described, Generic[P, R]):
         return stream
 
     def reset(self) -> None:
-        """Begin anew with the next block: the rule starts from nothing, and no record is looked at again."""
+        """Restart the rule with the next block. No record is used again."""
         with self._turn:
             if self._result is not None:
-                self._pending.clear()  # they came while it was raised
+                self._pending.clear()  # they came while the alarm was raised
             self._step(self._flush)
             self._step(self._begin_anew)
 
@@ -516,7 +520,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
 
     @cached_property
     def _texts(self) -> frozenset[Any]:
-        """The labels of P and Q, where they have any."""
+        """The labels of P and Q, if they have labels."""
         cells = self._plan.blocks.cells
         return frozenset(cells.labels if isinstance(cells, LabelCells) else ())
 
@@ -534,17 +538,17 @@ class Stream(OneProcess, Described, Generic[P, R]):
         columns = ("__fspath__", "__array__", "__arrow_c_stream__", "columns", "column_names", "__next__")
         return any(hasattr(type(x), name) for name in columns)
 
-    # Steps: a draw, its place on disk and in the ledger, and what is seen of it.
+    # Steps: a draw, its record on disk and in the ledger, and its visible result.
 
     def _step(self, action: Callable[..., Any], *arguments: Any) -> None:
         """Do an action as a whole, or leave the stream in doubt.
 
-        In doubt before anything moves, and cleared last: whatever cuts a step short (an interrupt, a disk, a ledger
-        that does not answer), no block is drawn again here. A state that was certainly not written leaves all as it
-        was: what was drawn for it is dropped, seen by nobody.
+        The stream is in doubt from before anything changes until everything is done. If a step is cut short (by an
+        interrupt, a disk, or a ledger that does not answer), no block is drawn again here. If a state was certainly not
+        written, everything is as before, and the draw is dropped unseen.
         """
         self._check()
-        self._in_doubt, self._free = True, 0  # nothing is free: the next record of any kind meets _check()
+        self._in_doubt, self._free = True, 0  # so that the next record of any kind calls _check()
         try:
             action(*arguments)
         except NotWritten:
@@ -555,25 +559,25 @@ class Stream(OneProcess, Described, Generic[P, R]):
         self._in_doubt = False
 
     def _check(self) -> None:
-        """Refuse to go on where another one may: in a forked process, or where a step was cut short."""
+        """Raise InvalidInput in a forked process, and after a step that was cut short."""
         if self._process != os.getpid():
             raise InvalidInput(ONLY_ONE)
         if self._in_doubt:
             noun, name = self._plan.STATE.noun, self._plan.STATE.name
-            cut = f"The last step of this {noun} was cut short, and nobody can say here how much of it was done"
+            cut = f"The last step of this {noun} was cut short, and it is not known how much of it was done"
             if self._file is None:
                 raise InvalidInput(
-                    f"{cut}: to go on could give a block a second draw. It was kept in memory alone: begin a new one, "
-                    "with a request of its own. One with state=path goes on from its file."
+                    f"{cut}. To continue could draw a block twice, and there is no state file. Begin a new one, with a "
+                    "request of its own. With state=path it could continue from its file."
                 )
             ledger = "" if self._charge is None else ", ledger=..."
             raise InvalidInput(
-                f"{cut}: its state may have been written, or noted in the ledger. Go on with {name}.load("
-                f"{self._file.path.name!r}{ledger}), and feed the stream from the record that its seen names."
+                f"{cut}. Its state may have been written, or noted in the ledger. Continue with {name}.load("
+                f"{self._file.path.name!r}{ledger}), and feed the stream from record number seen on."
             )
 
     def _make_room(self) -> None:
-        """Set how many single records may wait, and how many of them without taking turns: none after a result."""
+        """Set how many single records may wait, and how many of them without taking turns (none after a result)."""
         lacks = room = self._open.length - self._open.count
         if lacks < _MOST_FULL and self._file is None and self._turns is None:
             room += self._plan.block * min((_MOST_FULL - lacks) // self._plan.block, self._plan.quiet(self._progress))
@@ -581,7 +585,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
         self._free = self._room if self._result is None and self._turns is None else 0
 
     def _take(self, record: Any, unit: Any) -> R | None:
-        """Take one record, of any kind. It is scored when its block is full."""
+        """Take one record of any kind. It is scored when its block is full."""
         if (unit is NO_UNIT) != (self._turns is None):
             self._check_unit(unit)
         with self._turn:
@@ -597,17 +601,17 @@ class Stream(OneProcess, Described, Generic[P, R]):
             return self._result
 
     def _append(self, record: Any) -> None:
-        """Let a record wait, of any kind: what its own arithmetic would do or say is nobody's to hear."""
+        """Append a record of any kind to those that wait."""
         if type(record) is np.float64:
             record = float(record)
         self._plain = self._plain and type(record) in PLAIN
         self._pending.append(record)
 
     def _fill(self) -> R | None:
-        """Release the block that the records that wait may have filled.
+        """Release the block that the pending records may have filled.
 
-        Whoever appends a record without taking turns has seen ``_free`` above 0 and comes here unless fewer wait. A
-        block is made of those that wait when its turn comes; one that came too late waits for the next.
+        A thread that appends a record without taking turns calls this if ``_free`` records or more wait. The block
+        consists of the records that wait when its turn comes; later ones wait for the next block.
         """
         with self._turn:
             if self._result is None and len(self._pending) >= self._room:
@@ -617,7 +621,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
     def _take_of_person(self, record: Any, unit: Any) -> None:
         assert self._turns is not None
         owner = self._turns.admit(unit)
-        self._append(None if owner is None else record)  # None makes no sense whatever P and Q are
+        self._append(None if owner is None else record)  # None makes no sense under any P and Q
         self._owners.append(owner)
         try:
             if len(self._pending) >= self._room:
@@ -630,16 +634,16 @@ class Stream(OneProcess, Described, Generic[P, R]):
             raise
 
     def _flush(self, newest: int = 0) -> None:
-        """Score the single records that wait for it. Part of a step.
+        """Score the pending single records. This is part of a step.
 
         Args:
-            newest: number of records at the end that were not taken where their block is not written.
+            newest: the number of records at the end that are given back if the state cannot be written.
         """
         pending, plain = self._pending, self._plain
         batch = pending[:]
         if not batch or self._result is not None:
             return
-        del pending[: len(batch)]  # what comes meanwhile stays, and is plain
+        del pending[: len(batch)]  # records of other threads stay, and are plain
         self._plain = True
         try:
             released = self._open.close_plain(batch) if plain and len(batch) >= self._open.length else None
@@ -657,7 +661,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
             self._consume(values, place)
 
     def _consume_of_persons(self, part: PlacedRecords, values: Integers, place: Any) -> None:
-        """Consume the rows of a batch, whose units then had their turns as far as rows were consumed."""
+        """Consume the rows of a batch, and count the consumed rows of each person."""
         if self._result is not None:
             return
         before, waiting = self.seen, len(self._owners)
@@ -668,7 +672,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
             del self._owners[waiting:]
             raise
         part.consumed(self.seen - before)
-        del self._owners[self._open.count :]  # those behind an alarm
+        del self._owners[self._open.count :]  # of the rows after an alarm
 
     def _consume(self, values: Integers, place: Any) -> None:
         """Add values to the open block, and account for the blocks that they fill."""
@@ -681,7 +685,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
             self._open.extend(rest)
 
     def _account(self, released: list[int], place: Any) -> None:
-        """Account for blocks from the open one on: first on disk and in the ledger, then to be seen. All or nothing."""
+        """Account for released blocks, first on disk and in the ledger and then visibly; all of it or nothing."""
         plan, opened, before = self._plan, self._open, self._progress
         progress, hit = plan.rule.feed(before, plan.votes(released, before.blocks))
         end = opened.start + opened.length + (progress.blocks - before.blocks - 1) * plan.block
@@ -698,7 +702,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
         opened.go_to(end)
 
     def _result_at(self, progress: Any, end: int) -> R:
-        """The alarm or the verdict that follows at a record."""
+        """Return the alarm or the verdict that follows at a record."""
         plan = self._plan
         found: Any = plan.result_class(
             **plan.result(progress, self._origin, end),
@@ -712,13 +716,13 @@ class Stream(OneProcess, Described, Generic[P, R]):
         return result
 
     def _persist(self) -> None:
-        """Write the state. It goes on behind the last whole block: nothing is kept of an unfinished one."""
+        """Write the state, which continues after the last whole block: nothing of an open block is kept."""
         self._write(self._progress, self._result, list(self._released), self._open.start, self._place)
 
     def _write(self, progress: Any, result: R | None, released: Sequence[int], start: int, place: Any) -> None:
         assert self._file is not None
         mark, roll = f"{system_source.bits(128):032x}", self._roll
-        if roll is not None:  # before the state that counts them
+        if roll is not None:  # written before the state that names its size
             roll = roll.extended(_entries(self._owners[: start - self._open.start]))
         content = {
             "id": self._name,
@@ -748,12 +752,12 @@ class Stream(OneProcess, Described, Generic[P, R]):
             self._note(start)
 
     def _note(self, position: int) -> None:
-        """Have the ledger take the step to this state's mark. Unless it says so, nobody may go on but from the file."""
+        """Record the step to this state's mark in the ledger. If that fails, only the file can be continued."""
         assert self._charge is not None
         self._charge.advance(position, self._mark, self._after)
 
     def _enroll(self, file: StateFile) -> None:
-        """Keep whose rows counted in released blocks beside a new file; as digests from now on."""
+        """Keep the persons of rows in released blocks beside a new file, as digests from now on."""
         assert self._turns is not None
         if self._turns.key is None:
             self._turns.hide(system_source.bits(256).to_bytes(32, "big"))
@@ -763,7 +767,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
         self._roll = UnitRoll.beside(file.path).extended(_entries(sorted(counted.elements())))
 
     def _recall(self, roll: UnitRoll, recorded: dict[str, Any]) -> None:
-        """Restore the turns from the roll beside a state, which records their number and checksum."""
+        """Restore the numbers of rows from the roll beside a state, which records its size and checksum."""
         assert self._turns is not None
         self._roll, digests = roll.read(int(recorded["rows"]) * DIGEST, str(recorded["checksum"]))
         units = (digests[at : at + DIGEST] for at in range(0, len(digests), DIGEST))
@@ -775,7 +779,7 @@ def _source(rng: np.random.Generator | None) -> RandomSource:
 
 
 def _names_a_source(text: str) -> bool:
-    """Whether a text is written as names of files and addresses of tables are."""
+    """Return whether a text looks like the name of a file or the address of a table."""
     return format_of(text) is not None or ("://" in text and "::" in text)
 
 
@@ -784,7 +788,7 @@ def _entries(owners: Iterable[UnitName | None]) -> bytes:
 
 
 def _portions(records: Records) -> Iterable[Records]:
-    """Records in memory in portions, so that what is kept of them stays small; others as they are."""
+    """Return records in memory in portions, so that their scores need little memory, and others as they are."""
     if not isinstance(records, Column):
         yield records
         return
@@ -797,7 +801,7 @@ _streams: weakref.WeakSet[Stream[Any, Any]] = weakref.WeakSet()
 
 def _after_fork() -> None:
     for stream in list(_streams):
-        stream._free = stream._process = 0  # the next record of any kind meets _check()
+        stream._free = stream._process = 0  # so that the next record of any kind calls _check()
         stream._room = 0
         stream._turn = threading.Lock()  # a thread that had its turn is not in the child
 

@@ -1,7 +1,7 @@
-"""The plan of a stream: what its blocks release, when a result follows from them, and what all of it costs.
+"""Base classes of the plan of a stream and of the rule by which a result follows from the blocks' votes.
 
-Plans of monitors and of sequential tests are frozen, and are written as every design is. A rule is frozen, too; its
-progress is a small value that is replaced, never changed, so that what was not written to the disk has not happened.
+Plans of monitors and of sequential tests are frozen and have documents, as every design has. A rule is frozen, too. Its
+progress is a small value that is replaced, never changed: a step that was not written to the disk leaves no trace.
 """
 
 from __future__ import annotations
@@ -22,39 +22,42 @@ from privatest.streams.state_file import StateKind
 
 
 class Rule(ABC):
-    """When a result follows from the votes of blocks."""
+    """The rule by which a result follows from the votes of blocks."""
 
     begin: ClassVar[Any]
-    """The progress before the first block. It has ``blocks``, the number of blocks so far."""
+    """The progress before the first block. Its ``blocks`` is the number of blocks so far."""
     progress: ClassVar[type]
     """The class of the progress, a named tuple."""
 
     @abstractmethod
     def feed(self, progress: Any, votes: Sequence[int]) -> tuple[Any, int | None]:
-        """The progress after these votes, or after those up to the one with which a result follows, and that one."""
+        """Return the progress after these votes, and the place of the vote with which a result follows, or None.
+
+        Votes after that place are not used.
+        """
 
     @abstractmethod
     def check(self, progress: Any) -> None:
-        """Refuse a progress that cannot be, read from a document."""
+        """Raise InvalidDocument for a progress that is impossible."""
 
 
 class StreamPlan(Designed):
-    """Everything that a stream needs besides its records. Its subclasses are frozen dataclasses, restored from JSON.
+    """Everything that a stream needs besides its records. Its subclasses are frozen dataclasses.
 
-    Guarantees: what the blocks release meets ``notion`` for all rows of a person together, which is checked when the
-    object is made, however it is made.
+    Guarantees: the releases of the blocks meet ``notion`` for all rows of a person together. This is checked whenever
+    an object is made, also from a document.
     """
 
     STATE: ClassVar[StateKind]
 
     blocks: Blocks
-    """What the blocks release and vote; of unequal ones the later."""
+    """The releases and votes of blocks; of the later ones, if the first one differs."""
     rule: Any
-    """When a result follows: a frozen dataclass that is a ``Rule``."""
+    """The ``Rule`` by which a result follows, a frozen dataclass."""
     notion: Notion
-    """What the whole stream meets."""
+    """The notion that the whole stream meets."""
     max_rows_per_unit: int | None
-    """The most rows of one person that count; None: each record is a person of its own."""
+    """The largest number of rows of one person that count; None: each record is a person of its own."""
 
     def __post_init__(self) -> None:
         rows = self.max_rows_per_unit
@@ -67,12 +70,12 @@ class StreamPlan(Designed):
 
     @property
     def block(self) -> int:
-        """Records in a block; of unequal ones in the later."""
+        """The number of records in a block, after the first one."""
         return self.blocks.block
 
     @property
     def first_block(self) -> int:
-        """Records in the first block."""
+        """The number of records in the first block."""
         return self.blocks.block
 
     @property
@@ -82,11 +85,11 @@ class StreamPlan(Designed):
 
     @property
     def epsilon(self) -> float:
-        """Privacy loss of the whole stream; infinite where another notion bounds none."""
+        """Privacy loss of the whole stream; infinite if the notion bounds none."""
         return float(self.notion.epsilon)
 
     def records(self, blocks: int) -> int:
-        """Number of records in the first blocks.
+        """Return the number of records in the first blocks.
 
         Args:
             blocks: number of blocks.
@@ -94,7 +97,7 @@ class StreamPlan(Designed):
         return self.first_block + (blocks - 1) * self.block if blocks else 0
 
     def votes(self, released: Sequence[int], before: int) -> list[int]:  # noqa: ARG002 - most blocks vote alike
-        """The votes of blocks.
+        """Return the votes of blocks.
 
         Args:
             released: the release of each block, as an integer.
@@ -103,19 +106,19 @@ class StreamPlan(Designed):
         return self.blocks.votes(released)
 
     def quiet(self, progress: Any) -> int:  # noqa: ARG002 - any block may bring a verdict
-        """Number of further blocks that cannot bring a result, whatever they release.
+        """Return the number of further blocks that cannot bring a result, whatever they release.
 
         Args:
-            progress: where the rule stands.
+            progress: the progress of the rule.
         """
         return 0
 
     @abstractmethod
     def result(self, progress: Any, origin: int, end: int) -> dict[str, Any]:
-        """The fields of the alarm or the verdict that follows at the record ``end``.
+        """Return the fields of the alarm or the verdict that follows at the record ``end``.
 
         Args:
-            progress: where the rule stands.
+            progress: the progress of the rule.
             origin: the record at which the rule began.
             end: the record after the last one of the block.
         """
@@ -127,18 +130,18 @@ class StreamPlan(Designed):
 
     @abstractmethod
     def question(self) -> dict[str, Any]:
-        """What the releases depend on besides the data, ready for JSON."""
+        """Return everything besides the data on which the releases depend, ready for JSON."""
 
     @cached_property
     def text(self) -> str:
-        """JSON text of the plan, always the same."""
+        """The JSON text of the plan, which is always the same."""
         return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     def __hash__(self) -> int:
         return hash((self.block, self.notion, self.max_rows_per_unit))
 
     def _question(self, **parts: Any) -> dict[str, Any]:
-        """These parts as JSON, with the rows of a person and another notion than epsilon where there are any."""
+        """Return these parts as JSON, with the rows of a person and a notion other than epsilon, if there are any."""
         rows = {} if self.max_rows_per_unit is None else {"max_rows_per_unit": self.max_rows_per_unit}
         notion = {} if isinstance(self.notion, Pure) else {"privacy": self.notion.text}
         return {**parts, "rule": fields_to_json(self.rule), **rows, **notion}
