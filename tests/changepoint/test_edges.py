@@ -58,7 +58,7 @@ def test_labels_that_are_numbers_are_scored_as_labels() -> None:
 def test_a_state_is_kept_in_a_file_that_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in ("pipe", "."):
-        with pytest.raises(InvalidInput, match="cannot be kept there"):
+        with pytest.raises(InvalidInput, match="must be a file"):
             StateFile(tmp_path / name)
     file = StateFile(tmp_path / "state")
     file.write("a", 7, '{"id":"a","generation":7}')

@@ -244,7 +244,7 @@ def test_a_state_is_saved_over_no_other_streams(begin: Callable[..., Any], kept:
     made._settle()
     trace = list(made._released)
     for path in before:
-        with pytest.raises(InvalidInput, match="is there already, and is no state of this"):
+        with pytest.raises(InvalidInput, match="exists and is not a state of this"):
             made.save(path)
         assert before[path] == path.read_bytes()
     assert type(made).load(other)._name != made._name

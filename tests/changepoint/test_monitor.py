@@ -140,7 +140,7 @@ BAD = [
     ({"dataset": "clicks"}, InvalidInput, "without ledger="),
     ({"rng": 3}, InvalidInput, "rng=3"),
     ({"state": 3}, InvalidInput, "path=3"),
-    ({"mean_time_between_false_alarms": 1e15}, Infeasible, "Ask for at most"),
+    ({"mean_time_between_false_alarms": 1e15}, Infeasible, "Use at most"),
     ({"block": 1, "mean_time_between_false_alarms": 1e300}, Infeasible, "intervals of more than"),
     ({"block": 0}, InvalidInput, "block=0"),
     ({"block": 4, "method": "cusum"}, InvalidInput, "block=4 belongs to method='paper'"),

@@ -181,12 +181,12 @@ def test_every_truncation_and_extension_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InvalidDocument):
             read_text(raw[:size], "it")
     path.write_bytes(raw + b" ")
-    with pytest.raises(InvalidDocument, match="checksum does not fit"):
+    with pytest.raises(InvalidDocument, match="checksum is wrong"):
         pt.Monitor.load(path)
     path.write_bytes(raw[: len(raw) // 2])
-    with pytest.raises(InvalidDocument, match="must not start afresh"):
+    with pytest.raises(InvalidDocument, match="must not start again"):
         pt.Monitor.load(path)
-    with pytest.raises(InvalidDocument, match="must not start afresh"):
+    with pytest.raises(InvalidDocument, match="must not start again"):
         pt.Monitor("bernoulli(0.2)", "bernoulli(0.8)", state=path, **ASKED)
     assert path.read_bytes() == raw[: len(raw) // 2]
 
@@ -431,7 +431,7 @@ def test_a_monitor_is_charged_once_when_it_begins(ledger: pt.Ledger) -> None:
     assert ledger.spent("clicks") == 1
     monitor.update_many(QUIET)
     assert ledger.spent("clicks") == 1
-    with pytest.raises(RequestConflict, match="began a monitor before"):
+    with pytest.raises(RequestConflict, match="began a monitor earlier"):
         begin(ledger, "a")
     with pytest.raises(RequestConflict):
         begin(ledger, "a", epsilon=0.5)
@@ -514,7 +514,7 @@ def test_of_two_copies_of_the_newest_state_one_goes_on(ledger: pt.Ledger, tmp_pa
     monitor.update_many(QUIET)
     before = second.trace
     for _ in range(2):
-        with pytest.raises((RequestConflict, InvalidInput), match=r"newer state|Go on with"):
+        with pytest.raises((RequestConflict, InvalidInput), match=r"newer state|Continue with"):
             second.update_many(QUIET)
         assert second.trace == before, "what was drawn was not shown"
     with pytest.raises(RequestConflict, match="newer state"):
@@ -560,7 +560,7 @@ def test_a_state_goes_on_with_its_own_ledger_only(ledger: pt.Ledger, tmp_path: P
     assert other.spent("clicks") == 0
     free = Monitor.of(WATCH)
     free.save(tmp_path / "free.json")
-    with pytest.raises(InvalidInput, match="begun without a ledger"):
+    with pytest.raises(InvalidInput, match="has no ledger"):
         pt.Monitor.load(tmp_path / "free.json", ledger=ledger)
 
 

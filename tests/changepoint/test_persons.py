@@ -194,7 +194,7 @@ class TestRefusals:
         with pytest.raises(InvalidInput, match="must name a column, or list"):
             made.update([1, 0], unit=3)
         assert made.seen == 0
-        with pytest.raises(InvalidInput, match="takes each record for a person's only one"):
+        with pytest.raises(InvalidInput, match="takes each record for a different person's"):
             pt.Monitor(P, Q, epsilon=2).update(1, unit="anna")
 
     def test_a_unit_that_is_missing_raises_nothing(self) -> None:
@@ -304,7 +304,7 @@ class TestStates:
         made.save(quick / "two")
         assert not (quick / "one.units").exists()
         made.update(0, unit="d")
-        with pytest.raises(InvalidDocument, match="was saved to another file later"):
+        with pytest.raises(InvalidDocument, match="was later saved to another file"):
             Monitor.load(quick / "one")
         again = Monitor.load(quick / "two")
         turns = again._turns

@@ -84,7 +84,7 @@ def test_a_plan_whose_votes_are_no_evalues_is_refused() -> None:
     for part in ("first", "later"):
         bold = json.loads(json.dumps(document))
         bold[part]["votes"] = [vote + PARTS // 8 for vote in bold[part]["votes"]]
-        with pytest.raises(InvalidDocument, match="no e-values"):
+        with pytest.raises(InvalidDocument, match="not e-values"):
             SequentialPlan.from_dict(bold)
 
 

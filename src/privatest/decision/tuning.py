@@ -7,7 +7,7 @@ A :class:`Tuner` tunes everything that the user left open in the tests of one pr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
@@ -358,19 +358,17 @@ class Tuner:
         goal: Goal,
         *,
         relative: Tuner | None = None,
-        clamps: Mapping[int, Clamp] | None = None,
     ) -> None:
         """Make a tuner.
 
         Args:
             problem, method, goal: see the class.
             relative: a tuner for the same hypotheses and scores, whose results this one shares.
-            clamps: clamps to use, by the :func:`tuning_size` of the numbers of records.
         """
         self.problem, self.method, self.goal = problem, method, goal
         self._relative = relative
         self._scores: dict[ChosenClamp, Score] = {} if relative is None else relative._scores
-        self._clamps: dict[int, Sequence[ChosenClamp]] = {size: (clamp,) for size, clamp in (clamps or {}).items()}
+        self._clamps: dict[int, Sequence[ChosenClamp]] = {}
         self._rivals: dict[str | ChosenClamp, Tuner] = {}
         self._starts: dict[tuple[ChosenClamp, int], Fraction | None] = {}
         self._worst_cases: dict[tuple[ChosenClamp, int], WorstCase] = {}
@@ -417,12 +415,10 @@ class Tuner:
         method = self.method
         return method.threshold is None and (method.kind in CALIBRATED or self.goal.alpha is not None)
 
-    def _with(
-        self, *, problem: Problem | None = None, clamps: Mapping[int, Clamp] | None = None, **fixed: Any
-    ) -> Tuner:
+    def _with(self, *, problem: Problem | None = None, **fixed: Any) -> Tuner:
         """A tuner for another notion of privacy or other neighbours, or with other settings of the method."""
         method = replace(self.method, **fixed) if fixed else self.method
-        return Tuner(problem or self.problem, method, self.goal, relative=self, clamps=clamps)
+        return Tuner(problem or self.problem, method, self.goal, relative=self)
 
     @cached_property
     def statistic_tuner(self) -> Tuner:
@@ -435,10 +431,6 @@ class Tuner:
     def with_clamp_for(self, n: int) -> Tuner:
         """A tuner that uses the clamp of n records for every number of records."""
         return self._with(clamp=self.clamp_for(n)) if self.method.clamp == "tuned" else self
-
-    def with_clamps(self, clamps: Mapping[int, Clamp]) -> Tuner:
-        """A tuner that uses these clamps, by the :func:`tuning_size` of the numbers of records."""
-        return self._with(clamps=clamps)
 
     def at_epsilon(self, epsilon: Number, clamp: ChosenClamp | None = None) -> Tuner:
         """A tuner for the same problem at another epsilon, perhaps with a fixed clamp."""

@@ -1,7 +1,7 @@
-"""Tables of sample sizes: of every test at one epsilon, and of one question under every notion of privacy.
+"""Tables of sample sizes: of all tests at one epsilon, and of one goal under all notions of privacy.
 
-:func:`compare` puts the paper's tests beside the lower bound and the optimum. :func:`compare_notions` asks the same
-question under each notion, at the budgets that convert into one another.
+:func:`compare` lists the paper's tests beside the lower bound and the optimum. :func:`compare_notions` lists the sample
+sizes under each notion, for budgets that convert into one another.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One test: the records that it needs (None: no number is enough) and their ratios to the bound and the optimum."""
+    """One test: its sample size (None if no number is enough) and the ratios to the bound and the optimum."""
 
     test: str
     n: int | None
@@ -46,14 +46,14 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class Comparison(Tabled):
-    """Rows sorted by n; prints as a table, exports to a DataFrame.
+    """The sample sizes of several tests at one epsilon, as a table sorted by sample size.
 
     Attributes:
-        rows: one for each test: its name, the records that it needs, and their ratio to the bound.
-        epsilon: privacy loss at which they are compared.
-        advantage: what every test must reach.
-        lower_bound: records that no private test can do without.
-        optimum: records that the best private test needs; None where the domain is too large to enumerate.
+        rows: one row for each test.
+        epsilon: privacy loss at which tests are compared.
+        advantage: the advantage that every test must reach.
+        lower_bound: the number of records that every private test needs.
+        optimum: the sample size of the best private test; None if the domain is too large to enumerate.
         null, alternative: short descriptions of P and Q.
     """
 
@@ -66,7 +66,7 @@ class Comparison(Tabled):
     alternative: str = "Q"
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Records that each test needs, beside the bound and the optimum."""
+        """Draw the sample sizes of the tests, the bound and the optimum."""
         from privatest import pictures
 
         return pictures.comparison(self, ax)
@@ -75,7 +75,7 @@ class Comparison(Tabled):
 
     @property
     def title(self) -> str:
-        """The goal of the sample sizes."""
+        """What the table shows."""
         return f"Records for advantage {self.advantage:.4g} at epsilon {self.epsilon:g}"
 
     @property
@@ -85,15 +85,15 @@ class Comparison(Tabled):
         return f"No private test needs fewer than {self.lower_bound:,}; the best possible: {best}."
 
     def entries(self) -> list[tuple[object, ...]]:
-        """The rows."""
+        """Return the rows."""
         return [(r.test, r.n, r.ratio_to_bound, r.ratio_to_optimum, r.private, r.note) for r in self.rows]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
     def to_dataframe(self) -> Any:
-        """The rows as a pandas DataFrame."""
+        """Return the rows as a pandas DataFrame."""
         try:
             import pandas as pd  # type: ignore[import-untyped, unused-ignore]
         except ImportError:
@@ -105,14 +105,14 @@ class Comparison(Tabled):
 
 
 def compare(null: Any, alternative: Any, *, epsilon: Number, advantage: float = ADVANTAGE) -> Comparison:
-    """How many records each of the paper's tests needs, beside the lower bound and, where it is computed, the optimum.
+    """Compare the sample sizes of the paper's tests with the lower bound and, on small domains, the optimum.
 
-    For sets of distributions the tests hold for the worst members of each, and the bounds are those of the two members
+    For sets of distributions sample sizes are those for the worst members, and the bounds are those of the two members
     that are the hardest to tell apart. Tests without a worst case over sets are left out.
 
     Args:
         null, alternative, epsilon: as for :func:`privatest.design`.
-        advantage: what every test must reach, 1 - alpha - beta.
+        advantage: the smallest 1 - alpha - beta of every test.
     """
     problem = Problem.of(null, alternative, epsilon=epsilon)
     budget, pair, simple = problem.privacy.equivalent, problem.pair, problem.hypotheses.simple
@@ -175,13 +175,13 @@ MOST_STRAIGHT, MOST_CURVED = 2000, 250
 
 @dataclass(frozen=True)
 class NotionRow:
-    """One notion at one budget.
+    """The sample sizes under one notion of privacy.
 
     Attributes:
-        privacy: its text.
+        privacy: the text of the notion.
         relation: to the given notion: "as asked", "follows from it" (it promises less) or "is enough for it" (more).
-        optimum: records that the best test needs; None where that is too large to compute.
-        lower_bound: records that every test needs, whatever the domain.
+        optimum: sample size of the best test; None if it is too large to compute.
+        lower_bound: number of records that every test needs.
     """
 
     privacy: str
@@ -192,12 +192,12 @@ class NotionRow:
 
 @dataclass(frozen=True)
 class NotionComparison(Tabled):
-    """Rows from the strongest promise to the weakest, as far as they are ordered; prints as a table.
+    """The sample sizes of one goal under several notions, from the strongest to the weakest, as a table.
 
     Attributes:
-        rows: one for each notion and budget.
+        rows: one row for each notion.
         privacy: the given notion.
-        goal: what the records are enough for.
+        goal: the goal of the sample sizes.
         null, alternative: short descriptions of P and Q.
     """
 
@@ -211,12 +211,12 @@ class NotionComparison(Tabled):
 
     @property
     def title(self) -> str:
-        """The goal of the sample sizes."""
+        """What the table shows."""
         return f"Records for {self.goal} under the notions that {self.privacy} converts into or follows from"
 
     @property
     def ending(self) -> str:
-        """How to read it."""
+        """How to read the table."""
         return "No test needs fewer than 'at least'; a dash: too many records for the best test to be computed."
 
     @property
@@ -225,18 +225,18 @@ class NotionComparison(Tabled):
         return next(row for row in self.rows if row.relation == ASKED)
 
     def entries(self) -> list[tuple[object, ...]]:
-        """The rows, and their bounds as multiples of that of the given notion."""
+        """Return the rows, with their bounds as multiples of the given notion's."""
         own = self.asked.lower_bound
         return [(r.privacy, r.relation, r.optimum, r.lower_bound, r.lower_bound / own) for r in self.rows]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Records that each notion needs."""
+        """Draw the sample sizes under each notion."""
         from privatest import pictures
 
         return pictures.notion_comparison(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
     def __iter__(self) -> Iterator[NotionRow]:
@@ -244,7 +244,7 @@ class NotionComparison(Tabled):
 
 
 LARGEST_COMPARED = 500
-"""Doubles cannot convert notions with larger losses."""
+"""The largest epsilon of a notion that doubles can convert."""
 
 
 def compare_notions(
@@ -259,17 +259,18 @@ def compare_notions(
     delta: Number = Fraction(1, 10**6),
     order: Number = 2,
 ) -> NotionComparison:
-    """How many records a goal needs under every notion that the given one converts into, or that converts into it.
+    """Compare the sample sizes of a goal under the notions that the given one converts into, or that imply it.
 
     Args:
-        null, alternative: P and Q; of sets, the two members found that are the hardest to tell apart.
+        null, alternative: P and Q. For sets the two members that are the hardest to tell apart are taken.
         privacy, epsilon: the given notion.
         delta: the delta of the row "approx"; if the given notion is approx, its own.
         order: the order of the row "renyi"; if the given notion is renyi, its own.
         advantage, alpha, beta: as for :func:`privatest.lower_bound`.
 
-    Guarantees: every test that meets the given notion meets each notion that "follows from it", whose budget is rounded
-    up, so that its best test needs no more records. Every test that meets one that "is enough for it" meets the given.
+    Guarantees: every test that meets the given notion also meets each notion that "follows from it", whose budget is
+    rounded up, so that its best test needs no more records. Every test that meets a notion that "is enough for it" also
+    meets the given one.
 
     >>> found = compare_notions("bernoulli(0.4)", "bernoulli(0.6)", privacy="gdp(1)")
     >>> [(row.privacy, row.optimum) for row in found if row.privacy.startswith(("gdp", "pure"))]
@@ -297,7 +298,7 @@ def compare_notions(
 
 
 def _kinds(delta: Fraction, order: Fraction) -> dict[str, Callable[[Fraction], Notion]]:
-    """For each kind, the function from a budget to the notion."""
+    """Return for each kind the function from a budget to the notion."""
     return {
         "pure": Pure,
         "gdp": Gdp,
@@ -310,20 +311,20 @@ def _kinds(delta: Fraction, order: Fraction) -> dict[str, Callable[[Fraction], N
 
 
 def _following(notion: Notion, name: str, delta: Number, order: Number) -> Notion | None:
-    """The notion of a kind that follows from the given one, its budget rounded up to four digits; None if none does."""
+    """Return the notion of a kind that follows from the given one, rounded up to four digits; None if none does."""
     given: dict[str, Number] = {"approx": {"delta": delta}, "renyi": {"order": order}}.get(name, {})
     try:
         found = notion.into(name, **given)
     except InvalidInput:
         return None
     if isinstance(found, Approx) and not found.loss:
-        return None  # no more than tv says
+        return None  # this is no more than tv
     rounded = _rebuilt(found, up=True)
     return rounded if notion.implies(rounded) else found
 
 
 def _enough(make: Callable[[Fraction], Notion], notion: Notion) -> Notion | None:
-    """The notion of a kind with the largest budget (rounded down) that implies the given one; None if none does."""
+    """Return the notion of a kind with the largest budget that implies the given one; None if none does."""
 
     def follows(log_budget: float) -> bool:
         return make(_digits(math.exp(log_budget), up=False)).implies(notion)
@@ -336,7 +337,7 @@ def _enough(make: Callable[[Fraction], Notion], notion: Notion) -> Notion | None
 
 
 def _rebuilt(notion: Notion, *, up: bool) -> Notion:
-    """The notion with its budget rounded to four digits."""
+    """Return the notion with its budget rounded to four digits."""
     values = list(notion.exact)
     place = 1 if isinstance(notion, Renyi) else 0
     values[place] = _digits(float(values[place]), up=up)
@@ -344,7 +345,7 @@ def _rebuilt(notion: Notion, *, up: bool) -> Notion:
 
 
 def _digits(value: float, *, up: bool) -> Fraction:
-    """A number rounded up or down to four significant digits; one within 1e-4 of a unit of them is rounded to it."""
+    """Return a number rounded to four significant digits, up or down, unless it is within 1e-4 units of them."""
     unit = Fraction(10) ** (math.floor(math.log10(value)) - 3)
     steps = Fraction(repr(value)) / unit
     near = round(steps)
@@ -359,7 +360,7 @@ def _row(notion: Notion, relation: str, pair: Pair, goal: Goal) -> NotionRow:
 
 
 def _best_n(notion: Notion, pair: Pair, goal: Goal, bound: int) -> int | None:
-    """The sample size of the best test; None if the domain is infinite or the programs are large."""
+    """Return the sample size of the best test; None if the domain is infinite or its programs are large."""
     if not isinstance(pair, DiscretePair):
         return None
     try:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from privatest import numbers
 from privatest.decision.problem import ADVANTAGE, Goal, Method, Problem
-from privatest.decision.tuning import Clamp, Tuner, tuning_size
+from privatest.decision.tuning import Tuner
 from privatest.errors import Infeasible, InvalidInput
 from privatest.facts import Probability, Tabled, plain_value
 from privatest.numbers import Number
@@ -29,9 +27,10 @@ class PowerCurve(Tabled):
     """Exact error rates of one family of tests at several n.
 
     Attributes:
-        n, alpha, beta: numbers of records, and both errors at each of them.
-        beta_goal: None for tests tuned for their advantage; with alpha fixed, the type II error that ``enough`` means.
         test: name of the test.
+        n: numbers of records.
+        alpha, beta: the error rates at each of them.
+        beta_goal: with a fixed alpha, the type II error of ``enough``; None for the advantage 2/3.
         epsilon: privacy loss of one run.
         null, alternative: short descriptions of P and Q.
     """
@@ -48,10 +47,7 @@ class PowerCurve(Tabled):
 
     @cached_property
     def enough(self) -> int | None:
-        """The least n from which on the advantage is 2/3 (type II error beta_goal), as ``sample_size`` has it.
-
-        One of the n shown or between two of them; None where no n will do.
-        """
+        """The sample size for the advantage 2/3, or for the type II error ``beta_goal``; None if there is none."""
         if self._tuner is None:
             return None
         try:
@@ -65,7 +61,7 @@ class PowerCurve(Tabled):
         return tuple(1 - a - b for a, b in zip(self.alpha, self.beta, strict=True))
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Advantage and both error rates against n."""
+        """Draw the advantage and both error rates against n."""
         from privatest import pictures
 
         return pictures.power_curve(self, ax)
@@ -74,26 +70,26 @@ class PowerCurve(Tabled):
 
     @property
     def title(self) -> str:
-        """Names the test and the pair."""
+        """The test, its budget and the pair."""
         return f"Exact error rates of {self.test!r} at {self._budget}: {self.null} against {self.alternative}"
 
     @property
     def ending(self) -> str:
-        """How many records are enough."""
+        """The number of records that is enough."""
         if self.enough is None:
             return ""
         goal = "Advantage 2/3" if self.beta_goal is None else f"Type II error {self.beta_goal:g}"
         return f"{goal} from n = {self.enough:,} on"
 
     def entries(self) -> list[tuple[object, ...]]:
-        """A row for each n, with a bar as long as the advantage."""
+        """Return a row for each n, with a bar whose length is the advantage."""
         rows = zip(self.n, self.alpha, self.beta, self.advantage, strict=True)
         return [
             (n, Probability(a), Probability(b), gain, "\u2588" * round(24 * max(gain, 0))) for n, a, b, gain in rows
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         names = ("test", "epsilon", "n", "alpha", "beta", "null", "alternative", "beta_goal", "advantage")
         values = {name: getattr(self, name) for name in names}
         if self._tuner is not None and not isinstance(self._tuner.problem.privacy, Pure):
@@ -122,13 +118,10 @@ def power_curve(
     max_rows_per_unit: int = 1,
     release: str = "statistic",
 ) -> PowerCurve:
-    """alpha and beta of the test at each n; without n, at 25 sizes around the one that is enough, itself among them.
-
-    Of more than 32 sizes some clamps are taken from neighbouring sizes: those of :func:`privatest.design`, tuned for
-    each n, have an advantage that is larger by 1e-4 at most.
+    """Compute the exact error rates of tests on several numbers of records.
 
     Args:
-        n: numbers of records, such as ``[50, 100, 200]``; None: sizes around the one that is enough.
+        n: numbers of records, such as ``[50, 100, 200]``; None: about 25 numbers around the sample size.
         null, alternative, epsilon, privacy, test, clamp, threshold, alpha, neighbours, max_rows_per_unit, release: as
             for :func:`privatest.design`.
     """
@@ -143,8 +136,7 @@ def power_curve(
         sizes = [int(size) for size in np.unique(np.rint(grid))]
     else:
         sizes = _sizes(n)
-    tuned = _tuned_at(tuner, sizes)
-    tests = [tuned.test(size) for size in each("error rates", sizes)]
+    tests = [tuner.test(size) for size in each("error rates", sizes)]
     return PowerCurve(
         test=tuner.method.kind,
         epsilon=problem.privacy.epsilon,
@@ -159,44 +151,7 @@ def power_curve(
 
 
 BETA = 0.2
-"""The type II error that ``enough`` means where alpha is fixed."""
-MOST_TUNED = 32
-"""Longest list of numbers of records at each of which the clamp is tuned from scratch."""
-APART = 1.5
-"""The ratio of neighbouring numbers of records that are tuned from scratch in a longer list."""
-
-
-def _tuned_at(tuner: Tuner, counts: Sequence[int]) -> Tuner:
-    """A tuner with clamps for many numbers of records: some are tuned, each other one is the best of three clamps.
-
-    The three are the clamps of the tuned sizes on either side, and the one halfway between them. The given tuner
-    remembers only what was tuned.
-    """
-    problem = tuner.problem
-    sizes = sorted({tuning_size(n) for n in counts})
-    plain = tuner.method.kind == "tight" and isinstance(problem.privacy, Pure)
-    if not plain or tuner.method.clamp != "tuned" or len(sizes) <= MOST_TUNED:
-        return tuner
-    tuned = [sizes[0]]
-    for here, following in pairwise(sizes):
-        if following > APART * tuned[-1]:
-            tuned.append(here if here > tuned[-1] else following)
-    clamps: dict[int, Clamp] = {}
-    for left, right in each("tuning for sizes", list(pairwise(sorted({*tuned, sizes[-1]})))):
-        ends = [(float(a), float(b)) for a, b in (tuner.clamp_for(size) for size in (left, right))]
-        clamps |= dict(zip((left, right), ends, strict=True))
-        trial = [*ends, (_halfway(ends[0][0], ends[1][0]), _halfway(ends[0][1], ends[1][1]))]
-        for size in sizes:
-            if left < size < right:
-                curves = [tuner.profile.curves(clamp, problem.privacy, size, problem.around) for clamp in trial]
-                margins = [round(tuner.goal.margin(one), 12) for one in curves]
-                clamps[size] = trial[int(np.argmax(margins))]
-    return tuner.with_clamps(clamps)
-
-
-def _halfway(x: float, y: float) -> float:
-    """The geometric mean of two ends of a clamp; their mean if they differ in sign."""
-    return math.copysign(math.sqrt(x * y), x) if x * y > 0 else (x + y) / 2
+"""The type II error of ``enough`` with a fixed alpha."""
 
 
 def _sizes(n: Sequence[int]) -> list[int]:
@@ -204,6 +159,6 @@ def _sizes(n: Sequence[int]) -> list[int]:
         sizes = [numbers.positive_integer(n=size) for size in n]
     except (InvalidInput, TypeError):
         sizes = []
-    if not sizes:  # not quoted: a list may be data
+    if not sizes:  # not quoted, because a list may be data
         raise InvalidInput("n=... must be a list of whole numbers of at least 1, such as n=[50, 100, 200].")
     return sizes

@@ -1,8 +1,8 @@
-"""Check data before a test, without privacy: how many records the test would not understand. Written nowhere.
+"""Check data before a test, without privacy: count the records that the test would not understand.
 
-A test reads a column of text, a decimal comma or "YES" for "yes" as records that make no sense, and cannot say so: an
-error would tell of one person. :func:`check` counts them, for the holder's eyes. It stands with the tuned tests, since
-it also counts what lies at the ends of their clamp.
+A test reads a column of text, a decimal comma or "YES" for "yes" as records that make no sense, and cannot report them,
+because an error would reveal one person's record. :func:`check` counts them for the holder of the data. It also counts
+the records at the ends of a tuned test's clamp.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ WARNING = "NOT PRIVATE, for the eyes of the data's holder only"
 SHOWN = 20
 LONGEST = 60
 MOST_DISTINCT = 100_000
-"""Of so many different unknown texts the numbers are kept; of further ones only how many records they are."""
+"""The largest number of different unknown texts that are counted one by one; others are counted together."""
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """A text that is no label (or no number), how many records have it, and the label it equals but for case."""
+    """A text that is no label or number, its number of records, and the label that it equals but for case, if any."""
 
     text: str
     count: int
@@ -45,18 +45,19 @@ class Unknown:
 
 @dataclass(frozen=True, repr=False)
 class Look(Described):
-    """What :func:`check` found. NOT PRIVATE: its numbers are exact, and its texts are records.
+    """The counts of :func:`check`. NOT PRIVATE: its numbers are exact, and its texts are records.
 
     Attributes:
-        records: how many there are.
-        missing: NULL, NaN, an empty text, or one that was said to mean missing.
-        unreadable: not missing and no number, where numbers are due.
-        unknown_labels: not missing and no label, where labels are due.
-        outside: numbers outside both supports, infinite ones among them.
-        low_end, high_end: those whose ratio lies at the end of the clamp that speaks for Q, for P.
-        clamp: the ends, in nats; None where the question has none; ``clamp_of`` says of which test.
-        decimal_comma: how many of the unreadable would be numbers if they were read with decimal=",".
-        other_case: how many of the unknown labels are labels but for case and blanks: fold_case reads them.
+        records: number of records.
+        missing: number of NULL, NaN, empty texts, and texts that were declared missing.
+        unreadable: number of texts that should be numbers and are not.
+        unknown_labels: number of values that should be labels and are not.
+        outside: number of numbers outside both supports, including infinite ones.
+        low_end, high_end: number of records whose ratio lies at the end of the clamp that speaks for Q, for P.
+        clamp: the ends in nats; None if the question has none.
+        clamp_of: the test that has this clamp.
+        decimal_comma: number of unreadable texts that are numbers with decimal=",".
+        other_case: number of unknown labels that are labels but for case and blanks, which fold_case reads.
         unknown: the most frequent unreadable texts or unknown labels, at most 20.
     """
 
@@ -77,16 +78,16 @@ class Look(Described):
 
     @property
     def odd(self) -> int:
-        """How many records make no sense to the test."""
+        """The number of records that make no sense to the test."""
         return self.missing + self.unreadable + self.unknown_labels + self.outside
 
     @property
     def title(self) -> str:
-        """Says first that it is not private."""
-        return f"{WARNING}: what the records are"
+        """A title that begins with the warning that this is not private."""
+        return f"{WARNING}: counts of records"
 
     def facts(self) -> list[Fact]:
-        """All counts, then the texts that were not understood."""
+        """Return all counts, then the texts that were not understood."""
         comma = 'of the unreadable are numbers with decimal="," (--decimal ",")'
         case = "of the unknown labels are labels with fold_case (--fold-case)"
         ends = []
@@ -122,14 +123,14 @@ class Look(Described):
         return f"{one.count:,} record{'' if one.count == 1 else 's'}{same}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; the first says that they are not private."""
+        """Return plain values, ready for JSON, the first being the warning."""
         counts = {name: getattr(self, name) for name in COUNTS}
         unknown = [{"text": one.text, "count": one.count, "like": one.like} for one in self.unknown]
         clamp = {"clamp": plain_value(self.clamp), "clamp_of": self.clamp_of}
         return {"warning": WARNING, "private": False, **self.values(), **counts, **clamp, "unknown": unknown}
 
     def __repr__(self) -> str:
-        return f"<Look: {WARNING}; print it to see it>"  # what logs and debuggers keep says nothing
+        return f"<Look: {WARNING}; print it to see it>"  # so that logs and debuggers keep no record
 
 
 COUNTS = (
@@ -146,18 +147,18 @@ def check(
     epsilon: Number | None = None,
     n: int | None = None,
 ) -> Look:
-    """Count what a test of P against Q would make of the data: NOT PRIVATE, for the holder's eyes; written nowhere.
+    """Count the records that a test of P against Q would not understand. The result is NOT PRIVATE.
+
+    It is for the holder of the data only, is written nowhere, and costs no epsilon. It refuses what a run would refuse,
+    such as a column whose declared type fits no record.
 
     Args:
-        data: whatever ``run`` takes, read as there (see :func:`privatest.data.read_as`); a table is read out in
-            portions.
-        null, alternative: as for :func:`privatest.design`; or, of any other question, what was designed for it alone:
-            an estimate, a comparison of groups (each group, or all), a fit, a change point.
-        column: which column holds the records.
-        epsilon, n: look at the clamp of the tuned test for these; n alone is refused, and without n it is the number of
-            the data's records. Without both, at the paper's clamp at epsilon = 1.
-
-    Refuses what a run would refuse: a column whose declared type fits no record. Never costs any epsilon.
+        data: as for ``run``, and read in the same way (see :func:`privatest.data.read_as`).
+        null, alternative: as for :func:`privatest.design`. For any other question ``null`` is its design: of an
+            estimate, a comparison of groups, a fit or a change point.
+        column: the column that holds the records.
+        epsilon, n: take the clamp of the tuned test for these. Without n it is the number of records. Without epsilon
+            the clamp is the paper's at epsilon = 1.
 
     >>> print(check([0.2, 1.7, None, "1,5"], "normal(0, 1)", "normal(1, 1)").unknown)
     (Unknown(text='1,5', count=1, like=None),)
@@ -170,13 +171,11 @@ def check(
     count = records.count() if n is None else positive_integer(n=n)
     if isinstance(null, Design) and alternative is None:
         if epsilon is not None:
-            raise InvalidInput(
-                f"epsilon={shown(epsilon)} cannot be given with what was designed already. Leave it out."
-            )
+            raise InvalidInput(f"epsilon={shown(epsilon)} cannot be given beside a design. Leave it out.")
         return _looked(data, records, counting_score(null.record_cells), None, null.title)
     if alternative is None:
         raise InvalidInput(
-            "alternative is missing. Give two distributions, or what was designed for another question: "
+            "alternative is missing. Give two distributions, or the design of another question: "
             "check(data, design_estimate(...))."
         )
     if epsilon is None:
@@ -197,7 +196,7 @@ def _looked(data: Any, records: Any, score: Score, clamp: tuple[float, float] | 
 
 
 class _OddCounts:
-    """What was seen so far."""
+    """The counts so far."""
 
     def __init__(self, score: Score, decimal: str) -> None:
         self._score, self._cells, self._decimal = score, score.cells, decimal
@@ -208,7 +207,7 @@ class _OddCounts:
         self._texts: Counter[str] = Counter()
 
     def add(self, records: Column) -> None:
-        """One more portion."""
+        """Count one more portion of records."""
         found = records.index(self._cells)
         self._counts += np.bincount(found, minlength=len(self._counts))
         odd = found == self._cells.count
@@ -244,11 +243,11 @@ class _OddCounts:
             self._texts[text] += count
 
     def look(self, clamp: tuple[float, float] | None, told: str) -> Look:
-        """All of it."""
+        """Return the counts."""
         table, counts = self._score.table[:-1], self._counts[:-1]
         try:
             folded = folded_labels(self._cells)
-        except InvalidInput:  # two labels that differ in case: nothing can be said of a third
+        except InvalidInput:  # two labels differ in case only, so a third cannot be matched
             folded = {}
         like = {text: (self._labels or ())[folded[fold(text)]] for text in self._texts if fold(text) in folded}
         unknown = tuple(
@@ -275,7 +274,7 @@ def _is_missing(value: Any, said: tuple[str, ...]) -> bool:
         return not value.strip() or value.strip() in said
     try:
         return bool(value != value)  # NaN, NaT
-    except Exception:  # NA says neither yes nor no; anything else is what it is
+    except Exception:  # NA cannot be compared
         return type(value).__name__ == "NAType"
 
 

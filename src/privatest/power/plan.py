@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 REGIMES = {
-    "tails": "what privacy caps decides the size",
-    "core": "what privacy leaves alone decides the size",
+    "tails": "the part that privacy caps determines the sample size",
+    "core": "the part that privacy does not cap determines the sample size",
     "free": "privacy caps nothing at this epsilon",
 }
 
@@ -35,23 +35,21 @@ class Plan(Described):
     """A designed test, how close it is to the best possible one, and what privacy costs.
 
     Guarantees: error rates are exact; no epsilon-DP test meets the goal with fewer than ``lower_bound`` records, and
-    none on n records has an advantage above ``best_advantage``. Of sets of distributions these and all other bounds are
-    those of the two members found that are the hardest to tell apart.
+    none on n records has an advantage above ``best_advantage``. For sets of distributions these and all other bounds
+    are those of the two members that are the hardest to tell apart.
 
     Attributes:
-        design: the test, ready to run; its ``n`` is the smallest that meets the goal, or the one that was asked for.
-        goal: what n was chosen to meet; None when n was given.
-        nonprivate: records that the likelihood-ratio test needs for the goal without privacy, never more than n; None
-            when n was given.
-        nonprivate_advantage: advantage of the likelihood-ratio test on n records; None unless n was given, and where
-            n records of a ratio without bounds could add up to more than 64 bits.
-        complexity: what the paper's theorem says, with the regime.
-        split: the paper's decomposition at this epsilon; of other notions, at that of the pure one that allows one
-            record as much, and so for ``complexity``.
-        n_other: the records that the goal needs with the other ``release``: of the decision alone where the design
-            releases its statistic, of the statistic where it does not; None where there is no such test.
-        lower_bound: no private test meets the goal with fewer records; None when n was given.
-        best_advantage: no private test on n records has a larger one; None unless n was given.
+        design: the test. Its ``n`` is the smallest number that meets the goal, or the given one.
+        goal: the goal that determined n; None if n was given.
+        lower_bound: number of records that every private test needs for the goal; None if n was given.
+        nonprivate: sample size of the likelihood-ratio test without privacy, at most n; None if n was given.
+        best_advantage: upper bound on the advantage of every private test on n records; None unless n was given.
+        nonprivate_advantage: advantage of the likelihood-ratio test on n records; None unless n was given, and if the
+            sum of n unbounded ratios could exceed 64 bits.
+        complexity: the paper's theorem, with the regime.
+        split: the paper's decomposition at this epsilon. For other notions this and ``complexity`` are at the epsilon
+            at which one record gains as much.
+        n_other: sample size with the other ``release``, "decision" or "statistic"; None if there is no such test.
     """
 
     design: PrivateTest
@@ -71,26 +69,26 @@ class Plan(Described):
 
     @property
     def ratio_to_bound(self) -> float | None:
-        """How many times as many records as every private test needs; 1 is the best possible."""
+        """The sample size over the number that every private test needs; 1 is the best possible."""
         return None if not self.lower_bound else self.n / self.lower_bound
 
     @property
     def cost_of_privacy(self) -> float | None:
-        """How many times as many records as without privacy."""
+        """The sample size over that without privacy."""
         return None if not self.nonprivate else self.n / self.nonprivate
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The law of the noisy statistic under P and under Q, with the threshold: that of :attr:`design`."""
+        """Draw the law of the noisy statistic under P and under Q, with the threshold."""
         return self.design.plot(ax)
 
     @property
     def title(self) -> str:
-        """Names the question."""
+        """The question in a few words."""
         return f"Plan for {self.design.null} against {self.design.alternative}"
 
     def facts(self) -> list[Fact]:
-        """The test's, and beside them what is possible at all, what privacy costs and what limits the size."""
-        why = "as asked" if self.goal is None else f"the fewest for {self.goal}"
+        """Return the facts of the test, the best possible sample size, the cost of privacy, and the regime."""
+        why = "as given" if self.goal is None else f"the fewest for {self.goal}"
         test = [
             Fact("n", self.n, f"{fact.meaning}; {why}") if fact.name == "n" else fact for fact in self.design.facts()
         ]
@@ -100,19 +98,19 @@ class Plan(Described):
             *test,
             Fact(f"n_{other}", self.n_other, f"records with release='{other}'"),
             Fact("lower_bound", self.lower_bound, "no private test needs fewer"),
-            Fact("ratio_to_bound", ratio, "times that; 1 is the best possible"),
+            Fact("ratio_to_bound", ratio, "n over that; 1 is the best possible"),
             Fact("nonprivate", self.nonprivate, "records without privacy"),
-            Fact("cost_of_privacy", cost, "times that"),
+            Fact("cost_of_privacy", cost, "n over that"),
             Fact("best_advantage", self.best_advantage, "no private test has a larger one"),
             Fact("nonprivate_advantage", self.nonprivate_advantage, "of the likelihood ratio, not private"),
             Fact("regime", self.complexity.regime, REGIMES[self.complexity.regime]),
             Fact("free_epsilon", self.complexity.free_epsilon, "from which on nothing is capped"),
-            Fact("tau", self.split.tau, "mass that privacy caps"),
-            Fact("epsilon_prime", self.split.epsilon_prime, "the paper's clamp's other end"),
+            Fact("tau", self.split.tau, "probability mass that privacy caps"),
+            Fact("epsilon_prime", self.split.epsilon_prime, "the other end of the paper's clamp"),
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON (infinity as the text "inf"): every fact by its name, and the theorem's."""
+        """Return plain values, ready for JSON (infinity as the text "inf"): facts by name, and the theorem's values."""
         goal = None
         if self.goal is not None:
             goal = {name: value for name, value in vars(self.goal).items() if value is not None}
@@ -136,11 +134,11 @@ def plan(
     max_rows_per_unit: int = 1,
     release: str = "statistic",
 ) -> Plan:
-    """What to expect of a test of P against Q at privacy epsilon, before any data are seen.
+    """Plan a test of P against Q: its sample size, its error rates and the cost of privacy, before any data are seen.
 
     Args:
         null, alternative, epsilon, privacy: as for :func:`privatest.design`.
-        n: number of records; None: the smallest that meets the goal.
+        n: number of records; None: the smallest number that meets the goal.
         advantage, alpha, beta: as for :func:`privatest.sample_size`.
         test, clamp, threshold, neighbours, max_rows_per_unit, release: as for :func:`privatest.design`.
 
@@ -157,7 +155,7 @@ def plan(
         designed = design_for(problem, method, n=n, advantage=advantage, alpha=alpha, beta=beta)
         tell(1)
         pair, privacy = problem.pair, problem.privacy
-        # The likelihood-ratio test has no notion of privacy: any will do.
+        # The likelihood-ratio test has no notion of privacy, so any can be named.
         plain = Problem(hypotheses=make_hypotheses(pair.null, pair.alternative), privacy=Pure(1))
         # One record replaced is one removed and one added, so an add-remove test is 2 epsilon-DP under replacement.
         level = privacy if designed.neighbours == "replace" else replaced(privacy)
@@ -192,7 +190,7 @@ def plan(
 
 
 def _advantage_without_privacy(problem: Problem, n: int, alpha: float | None) -> float | None:
-    """The advantage of the likelihood-ratio test; None where its total on n records needs more than 64 bits."""
+    """Return the advantage of the likelihood-ratio test; None if its total on n records needs more than 64 bits."""
     try:
         return Tuner.of(problem, Method.of(test="llr"), Goal.best(alpha)).test(n).advantage
     except InvalidInput:
@@ -200,9 +198,9 @@ def _advantage_without_privacy(problem: Problem, n: int, alpha: float | None) ->
 
 
 def _size_without_privacy(problem: Problem, goal: Goal, most: int) -> int | None:
-    """The sample size of the likelihood-ratio test, at most that of the private test; None where there is none.
+    """Return the sample size without privacy, that of the likelihood-ratio test or of the private one; None if none.
 
-    The private test would do without privacy, too: its noise is a coin that the likelihood ratio lacks.
+    The private test can be the smaller one, because its noise is a coin that the likelihood ratio lacks.
     """
     try:
         return min(Tuner.of(problem, Method.of(test="llr"), goal).sample_size(), most)
@@ -211,7 +209,7 @@ def _size_without_privacy(problem: Problem, goal: Goal, most: int) -> int | None
 
 
 def _other_size(problem: Problem, method: Method, goal: Goal, designed: PrivateTest, bound: int | None) -> int | None:
-    """The sample size with the other ``release``; None where there is no such test."""
+    """Return the sample size with the other ``release``; None if there is no such test."""
     if method.test != "tight" or designed.neighbours != "replace" or designed.two_sided:
         return None
     if method.release == "decision":

@@ -1,4 +1,4 @@
-"""How many records a test needs, and how little privacy loss n records need."""
+"""Sample sizes: the number of records that a test needs, and the smallest epsilon for n records."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from privatest.numbers import Number, root
 from privatest.progress_events import each
 
 LARGEST_EPSILON = 64.0
-"""With more, privacy costs no records at all."""
+"""The largest epsilon that is tried; with a larger one privacy costs no records."""
 SMALLEST_EPSILON = 1e-9
-"""Smaller ones are not told apart."""
+"""The absolute accuracy of an epsilon."""
 
 
 def sample_size(
@@ -37,18 +37,18 @@ def sample_size(
     max_rows_per_unit: int = 1,
     release: str = "statistic",
 ) -> int:
-    """The smallest n such that the test on n records, and on any larger number of records, meets the goal.
+    """Return the smallest n such that the test on n records, and on any larger number of records, meets the goal.
 
-    The goal is an advantage (2/3 unless said otherwise), or type I and II errors alpha and beta. On discrete data power
-    is a sawtooth in n; "and on any larger number" is what the paper means by sample complexity.
+    The goal is an advantage (2/3 by default), or type I and II errors alpha and beta. On discrete data power is a
+    sawtooth in n, and sample complexity in the paper refers to all larger numbers, too.
 
     Args:
         null, alternative, epsilon, privacy: as for :func:`privatest.design`.
-        advantage: the goal: the least 1 - alpha - beta; 2/3 if no goal is named.
-        alpha, beta: the goal, instead of an advantage: the largest type I error (saying "alternative" under P) and the
-            largest type II error (saying "null" under Q).
-        test: as for :func:`privatest.design`, or "optimum": the best of all private tests (finite domains only), which
-            takes none of the arguments that follow.
+        advantage: the smallest 1 - alpha - beta; 2/3 if no goal is given.
+        alpha, beta: instead of an advantage, the largest type I error ("alternative" under P) and the largest type II
+            error ("null" under Q).
+        test: as for :func:`privatest.design`, or "optimum", the best of all private tests (finite domains only), for
+            which the arguments below are refused.
         clamp, threshold, neighbours, max_rows_per_unit, release: as for :func:`privatest.design`.
 
     >>> sample_size([0.6, 0.4], [0.4, 0.6], epsilon=1)
@@ -88,10 +88,10 @@ def min_epsilon(
     max_rows_per_unit: int = 1,
     release: str = "statistic",
 ) -> float:
-    """The strongest privacy at which n records suffice: the smallest epsilon, rounded up to four digits.
+    """Return the smallest epsilon at which n records suffice, rounded up to four digits.
 
     Args:
-        n: number of records there are, which is public.
+        n: number of records, which is public.
         advantage, alpha, beta: as for :func:`privatest.sample_size`.
         null, alternative, test, clamp, threshold, neighbours, max_rows_per_unit, release: as for
             :func:`privatest.design`.
@@ -108,8 +108,8 @@ def min_epsilon(
 
     if not reaches(LARGEST_EPSILON):
         raise Infeasible(
-            f"n={n} records do not reach {goal} at any epsilon: without privacy they would not suffice either. "
-            f"Use sample_size(...) to see how many are needed."
+            f"n={n} records do not reach {goal} at any epsilon, nor without privacy. Use sample_size(...) to see how "
+            "many are needed."
         )
     epsilon = LARGEST_EPSILON
     # The clamp is tuned for a guess, the epsilon is found for that clamp, and so on.
@@ -134,13 +134,13 @@ def min_epsilon(
 
 
 def _four_digits(epsilon: float) -> tuple[Decimal, Decimal]:
-    """Epsilon rounded up to four digits, and one unit of the last digit."""
+    """Return epsilon rounded up to four digits, and one unit of the last digit."""
     digits = Decimal(repr(epsilon))
     quantum = Decimal(1).scaleb(digits.adjusted() - 3)
     return digits.quantize(quantum, rounding=ROUND_CEILING), quantum
 
 
 def _smallest(reaches: Callable[[float], bool], start: float) -> float:
-    """The smallest epsilon that reaches the goal, or at most one part in 10^5 more; ``start`` is a first guess."""
+    """Return the smallest epsilon that reaches the goal, up to one part in 10^5; ``start`` is a first guess."""
     high = start if reaches(start) else LARGEST_EPSILON
     return root(reaches, 0.0, high, relative=1e-5, absolute=SMALLEST_EPSILON)[1]

@@ -52,7 +52,7 @@ _MIDDLE, _CLOSING = '","content":', "}\n"
 _DIGEST = 64
 _COST = (
     "To continue from an older state would release later blocks a second time, with other noise: each of their records "
-    "would cost epsilon twice."
+    "then costs epsilon twice."
 )
 _ADVICE = "Begin a new one with another file and a budget of its own."
 
