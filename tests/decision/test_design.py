@@ -25,8 +25,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "optimum": lambda: pt.optimum(*COINS, epsilon=1, n=40).test,
     "fit": lambda: pt.design_fit([0.8, 0.2], distance=0.3, epsilon=1, n=40),
     "blocks": lambda: pt.design_change(*COINS, epsilon=2, false_alarm=0.1),
-    "direct": lambda: pt.design_change(*COINS, epsilon=2, method="direct"),
-    "direct, no change": lambda: pt.design_change(*COINS, epsilon=4, method="direct", false_alarm=0.1),
+    "direct": lambda: pt.design_change(*COINS, epsilon=2, method="direct", assume_change=True),
     "paper": lambda: pt.design_change(*COINS, epsilon=2, method="paper", false_alarm=0.1),
     "distance": lambda: pt.design_change([0.8, 0.2], distance=0.5, epsilon=4),
 }
