@@ -181,26 +181,8 @@ def reading(what: str) -> Iterator[None]:
         raise InvalidDocument(f"A part of {what} cannot be read: {error!r}.") from None
 
 
-def texts_from_json(document: Mapping[str, Any], *names: str) -> dict[str, str]:
-    """Return these fields, which must be texts."""
-    result = {name: document[name] for name in names}
-    if not all(isinstance(text, str) for text in result.values()):
-        raise InvalidDocument(f"{', '.join(names)} must be texts.")
-    return result
-
-
-def wholes_from_json(document: Mapping[str, Any], *names: str, least: int | None = None) -> dict[str, int]:
-    """Return these fields, which must be integers of at least ``least``."""
-    result = {name: document[name] for name in names}
-    for name, number in result.items():
-        if type(number) is not int or (least is not None and number < least):
-            rule = "a whole number" if least is None else f"a whole number of at least {least}"
-            raise InvalidDocument(f"{name}={shown(number)} must be {rule}.")
-    return result
-
-
 def value_to_json(value: Any) -> Any:
-    """A field's value as JSON.
+    """Return a field's value as JSON.
 
     Numbers and texts stay as they are; fractions become texts, tuples and arrays lists. An object with a method
     ``to_dict`` is written by it, one whose class has ``from_text`` as its ``text``, any other dataclass by its fields.
@@ -221,7 +203,7 @@ def value_to_json(value: Any) -> Any:
 
 
 def value_from_json(kind: Any, value: Any, name: str) -> Any:
-    """Read what :func:`value_to_json` wrote, for a field ``name`` whose annotation is ``kind``."""
+    """Return what :func:`value_to_json` wrote, for a field ``name`` whose annotation is ``kind``."""
     parts, origin = get_args(kind), get_origin(kind)
     if kind in _READERS:
         try:
@@ -238,14 +220,16 @@ def value_from_json(kind: Any, value: Any, name: str) -> Any:
         return {key: value_from_json(parts[1], one, f"{name}.{key}") for key, one in value.items()}
     if parts:  # "X | None", with a value
         return value_from_json(next(part for part in parts if part is not NoneType), value, name)
-    if kind is str:
-        return texts_from_json({name: value}, name)[name]
-    if kind is int:
-        return wholes_from_json({name: value}, name)[name]
+    if kind is int and type(value) is not int:
+        raise InvalidDocument(f"{name}={shown(value)} must be a whole number.")
+    if (kind is str or hasattr(kind, "from_text")) and not isinstance(value, str):
+        raise InvalidDocument(f"{name} must be a text.")
+    if kind in (int, str):
+        return value
     if kind is bool and isinstance(value, bool):
         return value
     if hasattr(kind, "from_text"):
-        return kind.from_text(texts_from_json({name: value}, name)[name])
+        return kind.from_text(value)
     if hasattr(kind, "from_dict"):
         return kind.from_dict(value)
     if issubclass(kind, tuple):  # a NamedTuple
@@ -261,7 +245,7 @@ def value_from_json(kind: Any, value: Any, name: str) -> Any:
 
 
 def fields_to_json(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass as JSON, by name or by the ``key`` in their metadata, and its ``kind`` if it has one.
+    """Return the fields of a dataclass as JSON, by name or by the ``key`` in their metadata, and its ``kind`` if any.
 
     Fields that are None are left out.
     """
@@ -271,7 +255,10 @@ def fields_to_json(value: Any) -> dict[str, Any]:
 
 
 def fields_from_json(kind: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a dataclass, read from what :func:`fields_to_json` wrote. Only a field that is None may miss."""
+    """Return the arguments of a dataclass, read from what :func:`fields_to_json` wrote.
+
+    Only a field whose default is None may be missing.
+    """
     kinds, arguments = get_type_hints(kind), {}
     for one in fields(kind):
         key = one.metadata.get("key", one.name)
@@ -283,7 +270,7 @@ def fields_from_json(kind: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _named_class(kind: Any, document: dict[str, Any], name: str) -> Any:
-    """The class itself or, if its subclasses have a ``kind`` each, the one that the document names."""
+    """Return the class itself or, if each of its subclasses has a ``kind``, the one that the document names."""
     named = _kinds_below(kind)
     if not named:
         return kind
@@ -296,7 +283,7 @@ def _named_class(kind: Any, document: dict[str, Any], name: str) -> Any:
 
 
 def _kinds_below(kind: Any) -> dict[str, Any]:
-    """All subclasses that have a ``kind`` of their own, by it."""
+    """Return all subclasses that have a ``kind`` of their own, by this kind."""
     named: dict[str, Any] = {}
     for one in kind.__subclasses__():
         named |= {one.kind: one} if "kind" in vars(one) else {}

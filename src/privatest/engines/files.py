@@ -395,69 +395,53 @@ def _row_group(path: str, metadata: Any, group: int, wanted: ColumnNames, size: 
 
 
 MAGIC = b"ARROW1"
-"""First bytes of an Arrow file whose batches can be read by number."""
+"""First bytes of an Arrow file in the format whose batches have numbers; other files are in the streaming format."""
 
 
 def feather_stream(files: Sequence[str], selection: Selection) -> RowStream:
-    """Return the rows of Feather files. Only their schemas and numbers of batches are read now."""
+    """Return the rows of Feather files, each read by one thread. Only their schemas are read now."""
     pa = import_arrow("A Feather file")
-    result = [_structure(path) for path in files]
-    wanted = same_columns(selection, [(path, schema) for path, (schema, _) in zip(files, result, strict=True)])
-    runs = []
-    for path, (schema, batches) in zip(files, result, strict=True):
-        places = [schema.get_field_index(name) for name in wanted.distinct()]
-        if batches is None:
-            runs.append(_streamed(path, wanted))
-        else:
-            runs += [_batch(path, number, batches, wanted, places) for number in range(batches)]
-    sample = arrow_records(pa.nulls(0, result[0][0].field(wanted.record).type), wanted.record)
-    return RowStream(runs, sample, bar=progress_bar(files))
+    schemas = [(path, _schema(path)) for path in files]
+    wanted = same_columns(selection, schemas)
+    sample = arrow_records(pa.nulls(0, schemas[0][1].field(wanted.record).type), wanted.record)
+    return RowStream([partial(_feather_rows, path, wanted) for path in files], sample, bar=progress_bar(files))
 
 
 @contextmanager
-def _opened(path: str, places: Sequence[int] | None = None) -> Iterator[Any]:
-    """Yield a reader of the file: of batches by number or, in the streaming format, of one batch after the other."""
+def _opened(path: str, columns: Sequence[int] = ()) -> Iterator[Any]:
+    """Yield a reader of an Arrow file of either format."""
     import pyarrow as pa
 
-    options = pa.ipc.IpcReadOptions(included_fields=list(places) if places else None, use_threads=False)
+    options = pa.ipc.IpcReadOptions(included_fields=list(columns), use_threads=False)
     with open(path, "rb") as probe:
-        random_access = probe.read(len(MAGIC)) == MAGIC
-    with pa.OSFile(path, "rb") as file:
-        open_it = pa.ipc.open_file if random_access else pa.ipc.open_stream
-        with open_it(file, options=options) as reader:
-            yield reader
+        numbered = probe.read(len(MAGIC)) == MAGIC
+    with (
+        pa.OSFile(path, "rb") as file,
+        (pa.ipc.open_file if numbered else pa.ipc.open_stream)(file, options=options) as it,
+    ):
+        yield it
 
 
-def _structure(path: str) -> tuple[Any, int | None]:
-    def read() -> tuple[Any, int | None]:
+def _schema(path: str) -> Any:
+    def read() -> Any:
         with _opened(path) as reader:
-            return reader.schema, getattr(reader, "num_record_batches", None)
+            return reader.schema
 
     return structure(path, "Feather", read)
 
 
-def _batch(path: str, number: int, batches: int, wanted: ColumnNames, places: Sequence[int]) -> ReadRows:
-    def read(progress: Progress) -> Iterator[RowPart]:
-        with _opened(path, places) as reader:
-            yield from _slices(reader.get_batch(number), wanted)
-        progress(file_size(path) // batches)
-
-    return lambda progress: rows(path, "Feather", read(progress))
-
-
-def _streamed(path: str, wanted: ColumnNames) -> ReadRows:
-    def read(progress: Progress) -> Iterator[RowPart]:
-        with _opened(path) as reader:
-            for batch in reader:
-                yield from _slices(batch, wanted)
+def _feather_rows(path: str, wanted: ColumnNames, progress: Progress) -> Iterator[RowPart]:
+    def read() -> Iterator[RowPart]:
+        schema = _schema(path)
+        with _opened(path, [schema.get_field_index(name) for name in wanted.distinct()]) as reader:
+            numbered = hasattr(reader, "get_batch")
+            batches = map(reader.get_batch, range(reader.num_record_batches)) if numbered else iter(reader)
+            for batch in batches:
+                for first in range(0, batch.num_rows, SLICE):
+                    yield row_part(batch.slice(first, SLICE), wanted)
         progress(file_size(path))
 
-    return lambda progress: rows(path, "Feather", read(progress))
-
-
-def _slices(batch: Any, wanted: ColumnNames) -> Iterator[RowPart]:
-    for first in range(0, batch.num_rows, SLICE):
-        yield row_part(batch.slice(first, SLICE), wanted)
+    return rows(path, "Feather", read())
 
 
 def names_in(paths: Sequence[str]) -> list[str]:
@@ -467,7 +451,7 @@ def names_in(paths: Sequence[str]) -> list[str]:
     if form == "Parquet":
         return list(_footer(files[0])[1].names)
     if form == "Feather":
-        return list(_structure(files[0])[0].names)
+        return list(_schema(files[0]).names)
     first = CsvFile(files[0])
     if first.starts_with_a_row():
         raise InvalidData(
