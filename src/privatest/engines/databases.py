@@ -79,6 +79,12 @@ TEXTS = ("text", "varchar", "bpchar", "char", "name", "citext", "enum")
 TIMES = {"date": "date", "time": "time", "timestamp": "timestamp", "timestamptz": "timestamp"}
 UNITS = ("uuid", "bytea", "inet", "cidr", "macaddr", "macaddr8", "timetz")
 """Types besides numbers, texts and times that a unit may have."""
+KEY_ERRORS = (
+    ("units", "Units are numbers, texts or dates"),
+    ("an order", "Order by numbers, dates, times or texts"),
+    ("groups", "Groups are numbers, texts or dates"),
+)
+"""How messages name the columns of unit, order and group, and what these may be."""
 UNREADABLE = "The columns of {} cannot be read. May you read it?"
 TYPES = """
 SELECT oid, CASE WHEN typtype = 'e' THEN 'enum'
@@ -105,17 +111,28 @@ def find_table(backend: Any, name: str, shown: str) -> str:
             return list(cursor.fetchall())
 
     every = guarded(f"The tables of {shown} cannot be listed. May you connect to it?", run_query)
-    result = [
-        (schema, table) for schema, table, visible in every if name in (f"{schema}.{table}", table if visible else "")
-    ]
-    if not result:
-        system = ("pg_catalog", "information_schema", "pg_toast")
-        names = [table for schema, table, visible in every if visible and schema not in system]
-        names += [f"{schema}.{table}" for schema, table, _ in every if "." in name and schema not in system]
+    return ".".join(map(_quoted, _one_table(every, name, shown)))
+
+
+SYSTEM = ("pg_catalog", "information_schema", "pg_toast")
+
+
+def _one_table(every: Sequence[tuple[str, str, bool]], name: str, shown: str) -> tuple[str, str]:
+    """Return the schema and the name of the one table of this name; raise InvalidData for none or several.
+
+    Args:
+        every: schema and name of each table, and whether it is visible without its schema.
+        name: the table's name, with its schema or without.
+        shown: the database's address, for messages.
+    """
+    meant = [(schema, bare) for schema, bare, visible in every if name in (f"{schema}.{bare}", bare if visible else "")]
+    if not meant:
+        known = [(schema, bare, visible) for schema, bare, visible in every if schema not in SYSTEM]
+        names = [bare if visible else f"{schema}.{bare}" for schema, bare, visible in known if visible or "." in name]
         raise InvalidData(f"No table {name!r} in {shown}.{suggestion(name, names)}")
-    if len(result) > 1:
-        raise InvalidData(f"{len(result)} tables in {shown} can be meant by {name!r}. Make a view with another name.")
-    return ".".join(map(_quoted, result[0]))
+    if len(meant) > 1:
+        raise InvalidData(f"{len(meant)} tables in {shown} can be meant by {name!r}. Make a view with another name.")
+    return meant[0]
 
 
 @dataclass(frozen=True)
@@ -146,16 +163,10 @@ class PostgresColumns:
 
     def rows(self, wanted: ColumnNames) -> Any:
         """Return an Ibis table of the columns r, u, o and g (see ``SqlRecords.rows``) that cannot raise an error."""
-        record, unit, order, group = wanted
-        parts = {"r": self._record(record)}
-        if unit is not None:
-            parts["u"] = self._unit(unit)
-        if order is not None:
-            what = f"an order of type {self.kinds[order][0]}"
-            parts["o"] = self._key(order, what, "Order by numbers, dates, times or texts")
-        if group is not None:
-            what = f"groups of type {self.kinds[group][0]}"
-            parts["g"] = self._key(group, what, "Groups are numbers, texts or dates")
+        parts = {"r": self._record(wanted.record)}
+        for part, name, (what, remedy) in zip("uog", wanted[1:], KEY_ERRORS, strict=True):
+            if name is not None:
+                parts[part] = self._key(name, what, remedy, UNITS if part == "u" else ())
         chosen = ", ".join(f"{sql} AS {name}" for name, (sql, _) in parts.items())
         schema = self.ibis.schema({name: kind for name, (_, kind) in parts.items()})
         return self.backend.sql(f"SELECT {chosen} FROM {self.source} AS t", schema=schema, dialect="postgres")
@@ -168,14 +179,10 @@ class PostgresColumns:
             raise unsupported_type(f"type {kind}", column=name)
         return _quoted(name), self._number(name)
 
-    def _unit(self, name: str) -> tuple[str, Any]:
-        kind = self.kinds[name][0]
-        if kind in UNITS:
-            return _quoted(name), "binary"
-        return self._key(name, f"units of type {kind}", "Units are numbers, texts or dates")
-
-    def _key(self, name: str, what: str, remedy: str) -> tuple[str, Any]:
+    def _key(self, name: str, what: str, remedy: str, others: Sequence[str]) -> tuple[str, Any]:
         kind, column = self.kinds[name][0], _quoted(name)
+        if kind in others:
+            return column, "binary"
         if kind in TEXTS:
             return self._text(name), "string"
         if kind == "numeric":  # NaN, which equals itself in PostgreSQL, becomes NULL
@@ -184,7 +191,7 @@ class PostgresColumns:
             return f"NULLIF({column}::float8 + 0.0::float8, 'NaN'::float8)", "float64"
         if kind in NUMBERS or kind in TIMES:
             return column, {**NUMBERS, **TIMES}[kind]
-        raise unsupported_type(what, remedy)
+        raise unsupported_type(f"{what} of type {kind}", remedy)
 
     def _number(self, name: str) -> Any:
         kind, precision, scale = self.kinds[name]
@@ -648,22 +655,17 @@ def _of_postgres(
 
 def _of_duckdb(connection: Any, name: str, shown: str, selection: Selection) -> SqlRecords:
     """Return the records of a DuckDB table by DuckDB's own connection: Ibis cannot list the tables of all versions."""
-    query = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = current_database()"
+    query = (
+        "SELECT table_schema, table_name, table_schema = 'main' FROM information_schema.tables "
+        "WHERE table_catalog = current_database()"
+    )
     every = guarded(UNLISTED.format(shown), lambda: connection.execute(query).fetchall())
-    result = [
-        (schema, bare) for schema, bare in every if name in (f"{schema}.{bare}", bare if schema == "main" else "")
-    ]
-    if not result:
-        names = [bare if schema == "main" else f"{schema}.{bare}" for schema, bare in every]
-        raise InvalidData(f"No table {name!r} in {shown}.{suggestion(name, names)}")
-    if len(result) > 1:
-        raise InvalidData(f"{len(result)} tables in {shown} can be meant by {name!r}. Make a view with another name.")
-    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in result[0])
+    schema, bare = _one_table(every, name, shown)
     relation = guarded(
-        f"The columns of {name!r} in {shown} cannot be read.", lambda: connection.query(f"FROM {quoted}")
+        f"The columns of {name!r} in {shown} cannot be read.",
+        lambda: connection.query(f"FROM {_quoted(schema)}.{_quoted(bare)}"),
     )
     # relation.query would make a view, which DuckDB before 2.0 refuses in a file that is open for reading.
-    schema, bare = result[0]
     return _of_relation(relation, connection.query, selection, database=schema, name=bare)
 
 
