@@ -258,7 +258,6 @@ def test_streams_of_persons_and_opened_records_need_a_budget_for_persons(tmp_pat
         ({1: {"unit": 7}}, "is a grant for neighbours that nobody knows"),
         ({2: {"unit": 7, "draw": 1}}, "is a charge for neighbours that nobody knows"),
         ({2: {"unit": "who", "draw": 1}}, "is a charge that does not convert into the budget"),
-        ({2: {}}, "is a charge without its draw"),
     ],
 )
 def test_a_forger_who_recomputes_the_hashes_is_found(edit: dict[int, Any], said: str, tmp_path: Path) -> None:
