@@ -26,7 +26,7 @@ from privatest.decision.run import Design
 from privatest.errors import InvalidDocument, InvalidInput
 from privatest.estimates.stepped_design import UNITS
 from privatest.privacy.decision_chain import ONE
-from privatest.privacy.notion import notion_from_json, per_row
+from privatest.privacy.notion import as_notion, per_row
 from privatest.scores import Score
 from privatest.streams import SequentialPlan
 from privatest.streams.monitor_plan import MonitorPlan
@@ -339,7 +339,7 @@ def sides(document: dict[str, Any]) -> int:
 def estimate_costs(document: dict[str, Any], notion: Any) -> list[tuple[float, ...]]:
     if document.get("location") is not None:
         counts = spent(notion, document["location"]["noise"], rows(document))
-        second = tuple(float(part) for part in notion_from_json(document["second"]).exact)
+        second = tuple(float(part) for part in as_notion(document["second"]).exact)
         return [*[counts] * sides(document), (second[-1] ** 2,) if notion.name == "gdp" else second[-len(counts) :]]
     if document["neighbours"] == "replace":
         return [spent(notion, document["noise"], reach(document, document["score"])), *count_costs(document, notion)]

@@ -34,7 +34,8 @@ from privatest.privacy.bulk_draws import (
     draw_some,
     noise_adder,
 )
-from privatest.privacy.randomness import SeededSource
+from privatest.privacy.canonical_noise import keeps, kept_share
+from privatest.privacy.randomness import SeededSource, UniformDigits
 from tests.privacy import enumeration, reference
 from tests.privacy.enumeration import law
 from tests.statistical.goodness_of_fit import goodness_of_fit, scaled
@@ -260,27 +261,30 @@ def test_the_share_that_is_kept() -> None:
             value = mpmath.mpf(2) ** (whole + 2) / 5 * mpmath.exp(-((whole + mpmath.mpf(x) / 2**size) ** 2) / 2)
             assert value < 1
             for bits in (64, 128):
-                low, high = bulk_draws._share(whole, x, size, bits)
+                low, high = kept_share(whole, x, size, bits)
                 assert low <= value * mpmath.mpf(2) ** bits <= high <= low + 2
     table = bulk_draws._shares()
     assert table.shape == (8, 1025)
-    assert int(table[1, 0]) == bulk_draws._share(1, 0, 10, 64)[0]
+    assert int(table[1, 0]) == kept_share(1, 0, 10, 64)[0]
     assert np.all(table[:, 1:] <= table[:, :-1])
 
 
 def test_a_pair_near_its_share_is_settled_by_more_digits() -> None:
     """Just below the share it is kept, just above it is not; where 64 digits overlap, the next ones decide."""
     x = 1 << 63
-    low, high = bulk_draws._share(1, x, 64, 64)
-    plain = Scripted(iter(()))
-    assert bulk_draws._kept(1, x, low - 3, plain) is not None
-    assert bulk_draws._kept(1, x, high + 3, plain) is None
-    least = bulk_draws._share(1, x + 1, 64, 64)[0]
-    most = (1 << 32) - 1
-    kept = bulk_draws._kept(1, x, least, Scripted(iter((0, 0))))  # the digits of x, then those of the uniform number
-    assert kept is not None
-    assert kept.bits == 96
-    assert bulk_draws._kept(1, x, high - 1, Scripted(iter((most, most)))) is None
+    low, high = kept_share(1, x, 64, 64)
+
+    def kept(uniform: int, *more: int) -> int | None:
+        """The number of digits of x that are drawn until it is kept; None if it is not. ``more`` are further digits."""
+        source = Scripted(iter(more))
+        digits = UniformDigits(source, x, 64)
+        return digits.bits if keeps(1, digits, UniformDigits(source, uniform, 64)) else None
+
+    assert kept(low - 3) == 64
+    assert kept(high + 3) is None
+    least, most = kept_share(1, x + 1, 64, 64)[0], (1 << 32) - 1
+    assert kept(least, 0, 0) == 96  # the digits of x, then those of the uniform number
+    assert kept(high - 1, most, most) is None
 
 
 @pytest.mark.parametrize("up", [False, True])

@@ -4,10 +4,9 @@ Change points in 10^7 records need a million draws. A draw of Tulap noise invert
 part: a uniform number of 64 bits is looked up in a table. If its bits are those of a threshold (one time in 10^16),
 more bits of the number and of the threshold are compared until they differ. Argument: proof.md.
 
-Many draws of Gaussian noise keep a half normal number k + x in proportion to :math:`e^{-(k+x)^2/2}`: k has probability
-:math:`2^{-k-1}`, x is uniform, and of these pairs a share :math:`2^{k+2} e^{-(k+x)^2/2}/5 < 1` is kept. Ten digits of x
-and a table of bounds on the share decide nearly all pairs; for the others more digits are drawn. Other noises are drawn
-one by one.
+Many draws of Gaussian noise are made of the same pairs k + x as one is (``canonical_noise.py``). Ten digits of x and a
+table of bounds on the share that is kept decide nearly all pairs; for the others more digits are drawn. Other noises
+are drawn one by one.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.numbers import Integers, exp_bounds, first_true
-from privatest.privacy.canonical_noise import Gaussian
+from privatest.privacy.canonical_noise import Gaussian, keeps, kept_share
 from privatest.privacy.noise import Noise
 from privatest.privacy.randomness import RandomSource, UniformDigits
 from privatest.privacy.tulap import TruncatedTulap, Tulap, Uniform
@@ -104,9 +103,9 @@ def _half_normals(count: int, source: RandomSource) -> list[tuple[int, int | Uni
                 while (more := _ones(source.bits(_WORD))) == _WORD:
                     whole += _WORD
                 whole += more
-            lazy = _kept(whole, digits, word, source)
-            if lazy is not None:
-                pairs.append((whole, lazy, 0))  # the sign is drawn with the rounding
+            x_digits = UniformDigits(source, digits, _WORD)
+            if keeps(whole, x_digits, UniformDigits(source, word, _WORD)):
+                pairs.append((whole, x_digits, 0))  # the sign is drawn with the rounding
     return pairs[:count]
 
 
@@ -115,31 +114,11 @@ def _ones(word: int) -> int:
     return (~word & (word + 1)).bit_length() - 1
 
 
-def _kept(whole: int, x: int, word: int, source: RandomSource) -> UniformDigits | None:
-    """The digits of x if the pair is kept, else None. As many digits of both numbers are drawn as that takes."""
-    digits = UniformDigits(source, x, _WORD)
-
-    def share(bits: int) -> tuple[int, int]:
-        while digits.bits < bits:
-            digits.extend()
-        least, _ = _share(whole, digits.value + 1, digits.bits, bits)
-        return least, _share(whole, digits.value, digits.bits, bits)[1]
-
-    return digits if UniformDigits(source, word, _WORD).is_below(share) else None
-
-
-def _share(whole: int, x: int, size: int, bits: int) -> tuple[int, int]:
-    """Bounds on 2^bits times the share that is kept at ``whole + x/2^size``. The share falls with x."""
-    root = (whole << size) + x
-    low, high = exp_bounds(root * root, 2 << 2 * size, bits + whole + 8)
-    return (low << 2) // (5 << 8), -(-(high << 2) // (5 << 8))
-
-
 @lru_cache(maxsize=1)
 def _shares() -> Words:
     """Lower bounds on the shares, for every k and at the start of every cell of x; the last column is x = 1."""
     cells = range((1 << _CELL) + 1)
-    return np.array([[_share(k, x, _CELL, _WORD)[0] for x in cells] for k in range(_ROWS)], dtype=np.uint64)
+    return np.array([[kept_share(k, x, _CELL, _WORD)[0] for x in cells] for k in range(_ROWS)], dtype=np.uint64)
 
 
 def draw_rows(source: RandomSource, table: Integers, most: int) -> Integers:

@@ -17,7 +17,7 @@ the privacy loss that a notion allows the exponential mechanism. A draw of :clas
 rounded to the lattice, with as many of its digits as rounding needs: what is released is post-processing of an exact
 Gaussian, hence exactly mu-GDP; a discrete Gaussian is not.
 
-Reference: Karney 2016, "Sampling exactly from the normal distribution", algorithm N. Arguments: proof.md.
+Reference: Karney 2016, "Sampling exactly from the normal distribution", for the digits. Arguments: proof.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from privatest import numbers
 from privatest.errors import InvalidInput
-from privatest.numbers import Floats, root, square_root
+from privatest.numbers import Floats, exp_bounds, root, square_root
 from privatest.privacy import randomness as coins
 from privatest.privacy.divergences import from_logit, golden_maximum, normal
 from privatest.privacy.noise import Noise, positive_within_double
@@ -157,42 +157,40 @@ class Gaussian(Noise):
 
 
 def _half_normal(source: RandomSource) -> tuple[int, coins.UniformDigits]:
-    """k and x such that k + x has the law of the absolute value of a standard normal number (algorithm N).
+    """k and x such that k + x has the law of the absolute value of a standard normal number.
 
-    k is kept in proportion to e^(-k/2) e^(-k(k-1)/2) = e^(-k^2/2), x in proportion to e^(-x(2k+x)/2).
+    k has probability 2^(-k-1), x is uniform; the pair is kept in proportion to 2^k e^(-(k+x)^2/2).
     """
     # Invariant: a rejected pair leaves no trace.
     while True:
         k = 0
-        while coins.bernoulli_exp(1, 2, source):
+        while source.bits(1):
             k += 1
-        if not coins.bernoulli_exp(k * (k - 1), 2, source):
-            continue
         x = coins.UniformDigits(source)
-        if all(_kept_share(x, k, source) for _ in range(k + 1)):
+        if keeps(k, x, coins.UniformDigits(source)):
             return k, x
 
 
-def _kept_share(x: coins.UniformDigits, k: int, source: RandomSource) -> bool:
-    """True with probability e^(-y), y = x (2k + x)/(2k + 2) < 1: ``_bernoulli_exp_within_one`` with a lazy y."""
-    j = 1
-    # Invariant: the coins y/1, ..., y/(j-1) all came up true.
-    while _below_mass(x, k, j, source):
-        j += 1
-    return j & 1 == 1
+def keeps(whole: int, digits: coins.UniformDigits, uniform: coins.UniformDigits) -> bool:
+    """Whether to keep a pair: whether a uniform number is below its share. Draws the digits of both that this takes."""
+
+    def share(bits: int) -> tuple[int, int]:
+        while digits.bits < bits:
+            digits.extend()
+        least, _ = kept_share(whole, digits.value + 1, digits.bits, bits)
+        return least, kept_share(whole, digits.value, digits.bits, bits)[1]
+
+    return uniform.is_below(share)
 
 
-def _below_mass(x: coins.UniformDigits, k: int, j: int, source: RandomSource) -> bool:
-    """True with probability y/j = x (2k + x)/(j (2k + 2))."""
+def kept_share(whole: int, x: int, size: int, bits: int) -> tuple[int, int]:
+    r"""Bounds on 2^bits times the share :math:`2^{k+2} e^{-(k+x)^2/2}/5 < 1` that is kept at ``whole + x/2^size``.
 
-    def mass(bits: int) -> tuple[int, int]:
-        while x.bits < bits:
-            x.extend()
-        low, high = (value * ((2 * k << x.bits) + value) << bits for value in (x.value, x.value + 1))
-        scale = j * (2 * k + 2) << 2 * x.bits
-        return low // scale, -(-high // scale)
-
-    return coins.UniformDigits(source).is_below(mass)
+    The share falls with x.
+    """
+    number = (whole << size) + x
+    low, high = exp_bounds(number * number, 2 << 2 * size, bits + whole + 8)
+    return (low << 2) // (5 << 8), -(-(high << 2) // (5 << 8))
 
 
 CANONICAL = (Tulap, TruncatedTulap, Uniform, Gaussian)

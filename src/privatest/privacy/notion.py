@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -38,8 +38,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privatest import numbers
-from privatest.errors import InvalidDocument, InvalidInput, shown
-from privatest.json_documents import fraction_from_json, number_from_json
+from privatest.errors import InvalidInput, shown
 from privatest.numbers import Floats, Number, exp_below, positive, rational, square_root
 from privatest.privacy.divergences import (
     Odds,
@@ -908,30 +907,6 @@ def notion_to_json(notion: Notion) -> str:
     ('1/3', 'zcdp(0.5)')
     """
     return str(notion.loss) if isinstance(notion, Pure) else notion.text
-
-
-def notion_from_json(text: Any) -> Notion:
-    """Read what :func:`notion_to_json` wrote."""
-    if isinstance(text, str) and "(" in text:
-        return as_notion(text)
-    return Pure(fraction_from_json(text))
-
-
-def notion_settings(epsilon: float, notion: Notion | None) -> dict[str, Any]:
-    """The fields of a document that give a design's epsilon and, if it meets another notion than pure, that notion."""
-    written = epsilon if math.isfinite(epsilon) else "inf"
-    return {"epsilon": written, **({} if notion is None else {"privacy": notion.text})}
-
-
-def notion_from_settings(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the fields that :func:`notion_settings` wrote. An epsilon that is not the notion's own is refused."""
-    notion = as_notion(document["privacy"]) if "privacy" in document else None
-    epsilon = math.inf if document["epsilon"] == "inf" else number_from_json(document["epsilon"])
-    if notion is None and not math.isfinite(epsilon):
-        raise InvalidDocument("epsilon='inf' without privacy: this would not be private.")
-    if notion is not None and (isinstance(notion, Pure) or notion.epsilon != epsilon):
-        raise InvalidDocument(f"privacy={notion} must be another notion than pure, and epsilon={epsilon:g} its own.")
-    return {"epsilon": epsilon, "notion": notion}
 
 
 def notion_words(notion: Notion) -> str:

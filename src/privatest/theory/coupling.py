@@ -38,7 +38,6 @@ outermost two of each set of mutual neighbours is enough.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -54,7 +53,6 @@ from privatest.hypotheses import DiscretePair, Pair, make_pair
 from privatest.numbers import Floats, Integers, Number
 from privatest.theory.decomposition import Decomposition, decompose_pair
 
-MOST_PAIRS = 4_000_000
 BATCH = 1 << 14
 """Number of records that rejection sampling draws at a time."""
 
@@ -168,54 +166,6 @@ class Coupling:
             for row, candidate in zip(pending[done], first[done], strict=True):
                 Y[row, there[row]] = candidates[candidate, there[row]]
             pending = pending[~done]
-
-    def joint_law(self) -> tuple[list[tuple[Any, ...]], Floats]:
-        """All data sets over a finite domain and the matrix of Pr[X = x, Y = y], by enumeration.
-
-        Guarantees: rows sum to P^n and columns to Q^n.
-        """
-        pair = self.split.pair
-        if not isinstance(pair, DiscretePair) or pair.kind != "labels":
-            raise InvalidInput(f"{pair!r} has no labels to enumerate: the joint law is for mappings and arrays.")
-        k = len(pair.labels)
-        size = k**self.n
-        if size * size > MOST_PAIRS:
-            raise InvalidInput(
-                f"n={self.n} records of {k} labels have {size * size} pairs of data sets; at most {MOST_PAIRS} "
-                "are listed. Use sample() instead."
-            )
-        joint = np.zeros((k,) * (2 * self.n))
-        for tail in itertools.product((False, True), repeat=self.n):
-            joint += self._pattern(tail, k)
-        return list(itertools.product(pair.labels, repeat=self.n)), joint.reshape(size, size)
-
-    def _pattern(self, tail: tuple[bool, ...], k: int) -> Floats | float:
-        """The part of the joint law in which exactly these records are of the tails; axes x_1..x_n, y_1..y_n."""
-        tau, n = self.split.tau, self.n
-        m = n - sum(tail)
-        weight = tau ** (n - m) * self.split.core_mass**m
-        if weight == 0.0:
-            return 0.0
-        core = self._core_joint(m).reshape((k,) * (2 * m))
-        places = [i for i in range(n) if not tail[i]]
-        operands: list[Any] = [core, [*places, *(n + i for i in places)]]
-        for i in range(n):
-            if tail[i]:
-                assert isinstance(self.split.tails, DiscretePair)
-                operands += [self.split.tails.p, [i], self.split.tails.q, [n + i]]
-        law: Floats = np.einsum(*operands, list(range(2 * n)))
-        return weight * law
-
-    def _core_joint(self, m: int) -> Floats:
-        """Joint law of the core's m records under the total variation coupling."""
-        p = q = np.ones(1)
-        for _ in range(m):
-            assert isinstance(self.split.core, DiscretePair)
-            p, q = np.kron(p, self.split.core.p), np.kron(q, self.split.core.q)
-        over, under = np.maximum(p - q, 0.0), np.maximum(q - p, 0.0)
-        joint = np.diag(np.minimum(p, q))
-        variation = math.fsum(over.tolist())
-        return joint + np.multiply.outer(over, under) / variation if variation > 0 else joint
 
     def expected(self, gain: Floats, core_variation: Floats) -> float:
         r"""An upper bound on the mean of rho(distance), for a non-decreasing function rho.
