@@ -286,7 +286,7 @@ OPTIONS = (
         choices=("statistic", "decision"),
     ),
     Option("bins", COUNT, RULE, "Number of bins for a continuous null.", "fit"),
-    Option("method", NAME, RULE, "auto (default), direct, uniformity or grains.", "fit"),
+    Option("method", NAME, RULE, "auto (default), direct or uniformity.", "fit"),
     Option("method", NAME, RULE, "auto (default), direct, blocks or paper.", "detect"),
     Option("method", NAME, RULE, "cusum (default) or paper.", "monitor"),
     Option("false_alarm", SHARE, RULE, "Probability of a change found in unchanged data (default 0.05).", _CHANGES),

@@ -218,9 +218,9 @@ def test_a_test_with_the_share_of_odd_records(epsilon: str, odd_epsilon: str, n:
 # is it still P --------------------------------------------------------------------------------------------------------
 
 
-def small_fit(null: list[float], epsilon: Fraction, n: int, method: str | None = None) -> FitTest:
+def small_fit(null: list[float], epsilon: Fraction, n: int) -> FitTest:
     """The test in its largest units, so that there are fewer outputs to walk."""
-    test = design_fit(null, distance=0.2, epsilon=epsilon, n=n, **({} if method is None else {"method": method}))
+    test = design_fit(null, distance=0.2, epsilon=epsilon, n=n)
     excess = test.candidate.excess
     simple = excess.simplified(test.n) or Excess(excess.knots, np.ones_like(excess.weights), excess.symbols)
     return replace(
@@ -246,14 +246,6 @@ def test_a_test_of_fit(null: list[float], n: int, epsilon: Fraction) -> None:
     with walking(4):
         for found in losses(run_fit(test), (*range(len(null)), None), n, None, decision):
             assert found <= epsilon * SLACK
-
-
-def test_a_test_of_fit_through_random_grains() -> None:
-    epsilon = Fraction(3, 2)
-    test = small_fit([0.7, 0.3], epsilon, 1, "grains")
-    assert test.candidate.grains is not None
-    with walking(3):
-        assert loss(run_fit(test), (0, 1, None), 1) <= epsilon * SLACK
 
 
 def test_a_fit_with_half_the_noise_is_seen() -> None:

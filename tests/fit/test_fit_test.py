@@ -46,7 +46,7 @@ def fit(**changes: Any) -> Any:
         ({"alpha": 1e-9}, InvalidInput, "alpha=1e-09 must be at least 1e-06"),
         ({"alpha": 0.6, "beta": 0.4}, InvalidInput, "must sum to less than 1"),
         ({"n": 0}, InvalidInput, "n=0"),
-        ({"method": "grain"}, InvalidInput, "Did you mean 'grains'"),
+        ({"method": "uniform"}, InvalidInput, "Did you mean 'uniformity'"),
         ({"method": "uniformity"}, InvalidInput, "needs a uniform null"),
         ({"bins": 5}, InvalidInput, "Leave bins out"),
         ({"null": {"a": 0.5, "b": 0.4}}, InvalidDistribution, "sum to"),

@@ -22,23 +22,14 @@ with mu the median of the n p_x, so that one record moves T by at most 1. A stee
 distance and the best against much noise; a long one is the chi-squared statistic and the best against none. beta_x
 makes the mean increment under P the same for all symbols: otherwise some alternative at the given distance would make T
 fall.
-
-**Goldreich's map** (:class:`Grains`) from identity to uniformity, record by record. With probability 1/2 replace the
-record by a uniform symbol, so that P becomes P' = (P + U)/2 >= 1/(2k). Cut the unit of probability into M = 4k grains;
-symbol x owns g_x = floor(M P'_x) of them. Keep the record with probability g_x/(M P'_x), else send it to a further
-symbol that owns the grains left over; then draw one of the owner's grains. Records from P become exactly uniform on
-the M grains, records at distance gamma from P are at distance at least gamma/4 (in fact gamma/3) from uniform, and
-since each record is mapped by itself, privacy is kept. Reference: Goldreich 2016, "The uniform distribution is complete
-with respect to testing identity".
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -56,8 +47,8 @@ from privatest.fit.excess_law import (
     windows,
 )
 from privatest.laws import IntegerLaw
-from privatest.numbers import Floats, Integers, rational
-from privatest.privacy import Noise, Notion, RandomSource, canonical_noise
+from privatest.numbers import Floats, Integers
+from privatest.privacy import Noise, Notion, canonical_noise
 
 Mask = npt.NDArray[np.bool_]
 
@@ -332,79 +323,7 @@ def _whole(start: Floats, shift: Floats, n: int) -> Integers:
     return np.asarray(np.clip(np.ceil(start - shift[:, None] - 1e-9), 0, n).astype(np.int64))
 
 
-GRAINS_PER_SYMBOL = 4
-
-
-def exact_probabilities(p: Sequence[float] | Floats) -> tuple[Fraction, ...]:
-    """The rationals that the floats stand for, divided by their sum, so that they sum to exactly 1."""
-    exact = [rational(float(x)) for x in p]
-    total = sum(exact)
-    return tuple(x / total for x in exact)
-
-
-@dataclass(frozen=True)
-class Grains:
-    """The map for one P.
-
-    Guarantees: exact; P becomes uniform on ``count`` grains; a record's grain depends on that record alone.
-
-    >>> Grains.of([0.2, 0.3, 0.5]).owned
-    (3, 3, 5, 1)
-    """
-
-    keep: tuple[Fraction, ...]
-    owned: tuple[int, ...]
-    """Number of grains of each symbol and, last, of the symbol for records that are not kept."""
-
-    @classmethod
-    def of(cls, p: Sequence[float] | Floats) -> Grains:
-        """The map that makes P uniform."""
-        exact = exact_probabilities(p)
-        k = len(exact)
-        grains = [GRAINS_PER_SYMBOL * k * (x + Fraction(1, k)) / 2 for x in exact]
-        owned = [int(x) for x in grains]
-        keep = tuple(Fraction(g) / x for g, x in zip(owned, grains, strict=True))
-        return cls(keep, (*owned, GRAINS_PER_SYMBOL * k - sum(owned)))
-
-    @property
-    def count(self) -> int:
-        """M, the number of all grains."""
-        return sum(self.owned)
-
-    @cached_property
-    def _first(self) -> list[int]:
-        return [0, *np.cumsum(self.owned).tolist()]
-
-    @cached_property
-    def _keep_floats(self) -> Floats:
-        return np.array([float(x) for x in self.keep])
-
-    def draw(self, counts: Integers, source: RandomSource) -> Integers:
-        """The histogram over grains of records with this histogram over symbols."""
-        k = len(self.keep)
-        found = [0] * self.count
-        for symbol, count in enumerate(counts.tolist()):
-            for _ in range(count):
-                x = source.below(k) if source.bits(1) else symbol
-                if source.below(self.keep[x].denominator) >= self.keep[x].numerator:
-                    x = k
-                found[self._first[x] + source.below(self.owned[x])] += 1
-        return np.array(found, dtype=np.int64)
-
-    def image(self, q: Floats) -> Floats:
-        """The law of the grain of a record from q, in floats: for planning only."""
-        k = len(self.keep)
-        mixed = (q + 1 / k) / 2
-        kept = mixed * self._keep_floats
-        mass = np.append(kept, max(1.0 - float(kept.sum()), 0.0))
-        owned = np.array(self.owned)
-        share = np.where(owned > 0, mass / np.maximum(owned, 1), 0.0)
-        # Equal probabilities must be equal floats: they are grouped.
-        law = np.repeat(np.where(np.abs(share * self.count - 1) < 1e-12, 1 / self.count, share), owned)
-        return np.asarray(law / law.sum() if np.any(law != law[0]) else law)
-
-
-METHODS = ("auto", "direct", "uniformity", "grains")
+METHODS = ("auto", "direct", "uniformity")
 UNIFORM_RAMPS = (Ramp(0.7), *(Ramp(0.0, floor) for floor in (1.0, 2.0, 4.0)), *(Ramp(x) for x in (1.5, 3.0)))
 RAMPS = (Ramp(1.0), Ramp(0.0), Ramp(1.0, middle=0.35), Ramp(1.0, middle=0.25, growth=2 / 3), Ramp(2.0, middle=0.25))
 
@@ -433,42 +352,36 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class FitStatistic:
-    """A statistic of the histogram over symbols or, after Goldreich's map, over grains."""
+    """A statistic of the histogram over symbols."""
 
     method: str
     excess: Excess
-    grains: Grains | None = None
 
     def law(self, q: Floats, n: int) -> IntegerLaw:
         """Law of the statistic for n records from q."""
-        return _known_law(self.excess, self._seen(q).tobytes(), n)
+        return _known_law(self.excess, q.tobytes(), n)
 
     def hardest(self, target: Target, noise: Noise, *, quick: bool = False) -> list[tuple[float, Alternative]]:
         """Alternatives with their approximate type II errors under a noise, the largest first."""
         p, n, distance = target.p, target.n, target.distance
-        at_null = moments(self.excess, n, self._seen(p))
+        at_null = moments(self.excess, n, p)
 
         def rated(found: Iterable[Alternative]) -> list[tuple[float, Alternative]]:
             errors = []
             for alternative in found:
-                at_q = moments(self.excess, n, self._seen(alternative.q))
+                at_q = moments(self.excess, n, alternative.q)
                 error = rough_error(at_null, at_q, noise, target.alpha)
                 errors.append((error, alternative))
             return errors
 
-        # What Goldreich's map does to q is affine: alternatives are those of the original domain.
-        own = None if self.grains else self.excess
-        ranking = sorted(rated(alternatives(own, n, p, distance, quick=quick)), key=_largest_first)
-        if own is not None and not quick and 2 < len(p) <= CLIMBED and np.any(p != p[0]):
+        ranking = sorted(rated(alternatives(self.excess, n, p, distance, quick=quick)), key=_largest_first)
+        if not quick and 2 < len(p) <= CLIMBED and np.any(p != p[0]):
             for _ in range(CLIMBS):
-                better = rated(flipped(own, n, p, distance, ranking[0][1].q))
+                better = rated(flipped(self.excess, n, p, distance, ranking[0][1].q))
                 ranking, before = sorted(ranking + better, key=_largest_first), ranking[0]
                 if ranking[0] is before:
                     break
         return ranking
-
-    def _seen(self, q: Floats) -> Floats:
-        return q if self.grains is None else self.grains.image(q)
 
 
 @lru_cache(maxsize=LAWS_KEPT)
@@ -492,10 +405,9 @@ class Recipe:
         """The candidate, or None where the statistic would not depend on the data."""
         if self.method == "binomial":
             return _folded_candidates(target)
-        grains = grains_of(target.p) if self.method == "grains" else None
-        p = target.p if grains is None else np.full(grains.count, 1 / grains.count)
-        excess = uniformity(len(p), target.n) if self.ramp is None else self.ramp.excess(p, target.n)
-        return None if excess is None else FitStatistic(self.method, excess.refined(FINE), grains)
+        p, n = target.p, target.n
+        excess = uniformity(len(p), n) if self.ramp is None else self.ramp.excess(p, n)
+        return None if excess is None else FitStatistic(self.method, excess.refined(FINE))
 
     def error(self, target: Target) -> float:
         """Approximate type II error at the hardest alternative."""
@@ -515,24 +427,12 @@ def recipes(p: Floats, method: str) -> list[Recipe]:
         found += [Recipe("direct", ramp) for ramp in (UNIFORM_RAMPS if uniform else RAMPS)]
     if method == "uniformity" or (method == "auto" and uniform):
         found.append(Recipe("uniformity"))
-    if method == "grains" or (method == "auto" and not uniform):
-        found += [Recipe("grains", ramp) for ramp in (Ramp(0.0), Ramp(1.0), None)]
     return found
 
 
 def ranked(target: Target, choice: list[Recipe]) -> list[Recipe]:
     """The recipes by their approximate type II error at the hardest alternative, the smallest first."""
     return choice if len(choice) == 1 else sorted(choice, key=lambda recipe: recipe.error(target))
-
-
-def grains_of(p: Floats) -> Grains:
-    """Goldreich's map for P, from a cache."""
-    return _known_grains(p.tobytes())
-
-
-@lru_cache(maxsize=8)
-def _known_grains(p: bytes) -> Grains:
-    return Grains.of(np.frombuffer(p))
 
 
 @lru_cache(maxsize=64)

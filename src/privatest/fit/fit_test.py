@@ -28,7 +28,6 @@ from privatest.fit.candidate_statistics import (
     FitStatistic,
     Recipe,
     Target,
-    grains_of,
     largest_distance,
     ranked,
     recipes,
@@ -186,7 +185,7 @@ class FitRelease(Release):
         pvalue: probability under P of a statistic at most this large.
         epsilon: privacy loss of this release.
         n: number of records, which is public.
-        test: the method, "binomial", "direct", "uniformity" or "grains".
+        test: the method, "binomial", "direct" or "uniformity".
         neighbours: which pairs of data sets the guarantee compares.
         simulated: whether the caller's generator drew the noise. Such a release is not private.
         receipt: what the ledger noted beside it, with a fingerprint to keep; None without a ledger.
@@ -227,7 +226,7 @@ class FitTest(Budgeted[FitRelease]):
     and the type II error at most ``beta``, as stated there.
 
     Attributes:
-        method: "binomial", "direct", "uniformity" or "grains".
+        method: "binomial", "direct" or "uniformity".
         excess: the statistic T.
         domain: the symbols and P.
         notion: the notion of privacy that every run meets.
@@ -257,8 +256,7 @@ class FitTest(Budgeted[FitRelease]):
         numbers.probability(distance=self.distance)
         numbers.positive_integer(n=self.n)
         numbers.positive_integer(max_rows_per_unit=self.max_rows_per_unit)
-        excess, grains = self.excess, self.candidate.grains
-        symbols = len(self.domain.probabilities) if grains is None else grains.count
+        excess, symbols = self.excess, len(self.domain.probabilities)
         if excess.symbols != symbols:
             raise InvalidInput(f"The statistic has {excess.symbols} symbols and the data have {symbols}.")
         excess.check_total(self.n)
@@ -272,9 +270,8 @@ class FitTest(Budgeted[FitRelease]):
 
     @cached_property
     def candidate(self) -> FitStatistic:
-        """The statistic, with Goldreich's map if the method uses it."""
-        grains = grains_of(self.domain.probabilities) if self.method == "grains" else None
-        return FitStatistic(self.method, self.excess, grains)
+        """The statistic."""
+        return FitStatistic(self.method, self.excess)
 
     @property
     def odd_symbol(self) -> int:
@@ -351,8 +348,6 @@ class FitTest(Budgeted[FitRelease]):
             counts: the number of records of each symbol.
             source: where randomness comes from.
         """
-        if self.candidate.grains is not None:
-            counts = self.candidate.grains.draw(counts, source)
         return self.excess.of(counts) + self.noise.draw(source)
 
     def release(self, draw: str | Fraction, *, simulated: bool = False) -> FitRelease:
@@ -629,7 +624,7 @@ def design_fit(
         beta: the largest type II error; one that n records cannot give is refused. None: any; without n it is 1/6.
         bins: number of bins for a continuous or infinite P; by default 4/distance.
         method: "direct" (a statistic made for P), "uniformity" (the statistic of Acharya, Sun and Zhang; uniform P
-            only), "grains" (Goldreich's map, then uniformity), or "auto": the one that needs the fewest records.
+            only), or "auto": the one that needs the fewest records.
         max_rows_per_unit: the largest number of rows of one person that count, if the run names a ``unit``. The noise
             hides k rows at once, or each row at epsilon/k, whichever leaves the smaller type II error.
         privacy: another notion instead of epsilon, as for :func:`privatest.design`.
