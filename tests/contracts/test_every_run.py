@@ -31,6 +31,9 @@ MADE: dict[str, Callable[..., Any]] = {
     "two steps": lambda **w: pt.design_estimate("normal(mean=?, sd=1)", between=(-1000, 1000), n=N, **w),
     "table": lambda **w: pt.design_table(labels=[0, 1], n=N, **w),
     "add-remove table": lambda **w: pt.design_table(labels=[0, 1], n=N, **OPEN, **w),
+    "grouped table": lambda **w: pt.design_table(labels=[0, 1], groups=["a", "b"], n=N, **w),
+    "median in steps": lambda **w: pt.design_estimate("median", between=(0, 1), n=N, **w),
+    "mean in steps": lambda **w: pt.design_estimate("mean", between=(0, 1), n=N, **w),
     "table test": lambda **w: pt.design_table(labels=[0], n=N, **w).power({0: 0.2, 1: 0.8}, {0: 0.8, 1: 0.2}),
     "fit": lambda **w: pt.design_fit([0.5, 0.5], distance=0.3, n=N, **w),
     "groups": lambda **w: pt.design_groups(n=(N // 2, N // 2), **w),
@@ -53,7 +56,11 @@ def made(name: str) -> Any:
 @pytest.mark.parametrize("name", MADE)
 def test_every_design_is_answered(name: str, unit: str | None, odd_epsilon: float | None, tmp_path: Path) -> None:
     design = made(name)
-    where = {"column": "x", "unit": unit, **({"group": "arm"} if "groups" in name else {})}
+    where = {
+        "column": "x",
+        "unit": unit,
+        **{"groups": {"group": "arm"}, "grouped": {"by": "arm"}}.get(name.split()[0], {}),
+    }
     ledger = pt.Ledger(tmp_path / "ledger.db")
     ledger.grant("d", epsilon=30, neighbours=design.neighbours, unit=unit or "")
     paying: dict[str, Any] = {"ledger": ledger, "dataset": "d", "request": "r"}

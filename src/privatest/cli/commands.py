@@ -612,8 +612,8 @@ def table(given: Given) -> None:
 
     \b
     Example:
-      privatest table survey.csv --column age --between 0 100 --cells 20 --epsilon 1
-      privatest table survey.csv --column age --edges 18,30,45 --by arm --groups a,b --epsilon 1
+      privatest table claims.csv --column value --between -3 3 --cells 12 --epsilon 1
+      privatest table visits.csv --column bought --labels 0,1 --by arm --groups old,new --epsilon 1
     """
     _ask("table", given, asked_of("table", given))
 

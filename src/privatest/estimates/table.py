@@ -49,6 +49,8 @@ from privatest.scores.score import cells_from_dict
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from privatest.estimates.table_test import TableTest
+
 FINE = 256
 """The largest weight of a statistic, in units of the smallest that is told apart."""
 MISCOUNTED = 0.05
@@ -92,6 +94,13 @@ class TableAnswer(Outcome):
     note: str = ""
     guarantee: str = "certified"
 
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> TableAnswer:
+        """What :meth:`to_dict` wrote; an open end of the interval is written as a text."""
+        with reading("the answer"):
+            low, high = map(float, document["interval"])
+        return super().from_dict({**document, "interval": [low, high]})
+
     @property
     def sentence(self) -> str:
         """The answer in a sentence."""
@@ -112,7 +121,7 @@ class TableAnswer(Outcome):
             Fact("interval", self.interval, holds),
             Fact("confidence", self.confidence),
             Fact("guarantee", self.guarantee),
-            Fact("note", self.note or None),
+            Fact("note", self.note.rstrip(".") or None),
             *self._ending(),
         ]
 
@@ -573,15 +582,24 @@ class Table(Outcome):
             null, alternative: P and Q, distributions or sets, as for :func:`privatest.design`.
             alpha: the largest type I error; None: the largest advantage.
         """
-        from privatest.estimates.table_test import table_test  # start-up: for tests alone
-
-        if self.n is None:
-            raise InvalidInput("A test by a table needs the number of records, which this table does not tell.")
-        test = table_test(
-            self.cells, self.noise, self.n, self._notion, null, alternative, alpha=alpha, around=self._around
-        )
+        test = self.power(null, alternative, alpha=alpha)
         released = test.release(str(test.total(np.array(self.doubled, dtype=object))), simulated=self.simulated)
         return replace(released, design=test, persons=self.persons)
+
+    def power(self, null: Any, alternative: Any, *, alpha: float | None = None) -> TableTest:
+        """The test of two hypotheses by this table, with its exact error rates ``alpha`` and ``beta``.
+
+        Args:
+            null, alternative: P and Q, distributions or sets, as for :func:`privatest.design`.
+            alpha: the largest type I error; None: the largest advantage.
+        """
+        from privatest.estimates.table_test import table_test  # start-up: for tests alone
+
+        if self.n is None or isinstance(self.cells, GroupedCells):
+            raise InvalidInput("A test by a table needs the number of records, which this table does not tell.")
+        return table_test(
+            self.cells, self.noise, self.n, self._notion, null, alternative, alpha=alpha, around=self._around
+        )
 
     def fit(self, null: Any, *, alpha: float = 0.05) -> TableFit:
         """Whether the records come from one distribution, at no cost.
