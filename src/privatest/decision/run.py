@@ -350,7 +350,8 @@ class OddShare(Besides):
 
     def added(self, design: Any, outcome: Any, draw: Any, records: Callable[[], Any]) -> Any:  # noqa: ARG002 - drawn
         """The outcome with the share."""
-        n = int(np.sum(design.n if getattr(outcome, "n", None) is None else outcome.n))  # hidden numbers: about the expected one
+        # A hidden number: about the share of the expected one.
+        n = int(np.sum(design.n if getattr(outcome, "n", None) is None else outcome.n))
         cost = together(design.price, self.epsilon)
         return replace(
             outcome,
