@@ -18,7 +18,7 @@ import numpy as np
 
 import privatest as pt
 from benchmarks import rivals_sequential as rivals
-from privatest.decision.tuning import profile_of
+from privatest.decision.clamp_tuning import profile_of
 from privatest.hypotheses import Pair, make_pair
 from privatest.numbers import Floats
 from privatest.privacy import seeded_source

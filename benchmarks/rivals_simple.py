@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 import privatest as pt
-from privatest.decision.tuning import Profile, profile_of
+from privatest.decision.clamp_tuning import Profile, profile_of
 from privatest.hypotheses import ContinuousPair, DiscretePair, Pair, make_pair
 from privatest.laws import Curves
 from privatest.numbers import Floats, first_true

@@ -78,7 +78,7 @@ WATCHED = [
     "streams/stream.py",
     "streams/stream_plan.py",
     "streams/monitor_plan.py",
-    "streams/state_file.py",
+    "streams/saved_state.py",
     "fit/fit_test.py",
     "bounds/optimum.py",
 ]

@@ -255,5 +255,5 @@ def test_the_check_reads_the_real_sources() -> None:
 def test_a_design_walks_through_few_modules() -> None:
     files, _depth = walked(lambda: design("normal(0, 1)", "normal(1.1, 1)", epsilon=1, n=101), SOURCE)
     names = sorted(Path(name).relative_to(SOURCE).as_posix() for name in files)
-    assert {"decision/tuning.py", "laws/cutoffs.py", "scores/clamped.py"} <= set(names)
+    assert {"decision/clamp_tuning.py", "laws/cutoffs.py", "scores/clamped.py"} <= set(names)
     assert len(names) <= MOST_OF_A_DESIGN, f"a design visits {len(names)} modules: {', '.join(names)}"

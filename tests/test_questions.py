@@ -16,7 +16,7 @@ import pytest
 import privatest as pt
 from privatest import options, privacy
 from privatest.cli import problem_file as words
-from privatest.report import page
+from privatest.report import html_page as page
 from privatest.studio import planning_requests
 from privatest.unanswered_questions import UNANSWERED
 

@@ -1,8 +1,8 @@
 """The options of every command and studio request, and the function that each one calls: one table for everybody.
 
 The command line (``cli.problem_file``), the keys of problem files, the studio's request bodies
-(``studio.planning_requests``) and the calls that a report prints (``report.page``) are made from :data:`QUESTIONS` and
-:data:`OPTIONS`. To add an option, add one row here; its value then reaches the function under the same name.
+(``studio.planning_requests``) and the calls that a report prints (``report.html_page``) are made from :data:`QUESTIONS`
+and :data:`OPTIONS`. To add an option, add one row here; its value then reaches the function under the same name.
 
 A taker is a command of the command line (``plan``) or a request of the studio (``/design``).
 """

@@ -21,10 +21,10 @@ from privatest.hypotheses import make_pair
 from privatest.privacy import Tulap
 from privatest.scores import clamped_score
 from privatest.scores.score import LARGEST_TOTAL
-from privatest.streams import state_file
+from privatest.streams import saved_state
 from privatest.streams.blocks import SumBlocks
 from privatest.streams.monitor_plan import BitBlocks
-from privatest.streams.state_file import StateFile
+from privatest.streams.saved_state import StateFile
 
 SCORE = clamped_score(make_pair("bernoulli(0.2)", "bernoulli(0.8)"), (-1, 1), 5)
 
@@ -84,7 +84,7 @@ def test_blocks_of_symbols_refuse_a_column_of_another_kind() -> None:
 
 def test_where_there_are_no_file_locks_states_are_kept_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fcntl", None)
-    spec = importlib.util.spec_from_file_location("elsewhere", state_file.__file__)
+    spec = importlib.util.spec_from_file_location("elsewhere", saved_state.__file__)
     assert spec is not None
     assert spec.loader is not None
     elsewhere = importlib.util.module_from_spec(spec)
@@ -95,4 +95,4 @@ def test_where_there_are_no_file_locks_states_are_kept_without(tmp_path: Path, m
     file.write("a", 7, '{"id":"a","generation":7}')
     assert file.read() == {"id": "a", "generation": 7}
     file.close()
-    assert state_file.fcntl is fcntl
+    assert saved_state.fcntl is fcntl

@@ -17,12 +17,12 @@ import pytest
 
 import privatest as pt
 from privatest.errors import InvalidInput
+from privatest.streams import saved_state, stream
 from privatest.streams import sequential as sequential_tests
-from privatest.streams import state_file, stream
 
 PAIR = ("bernoulli(0.2)", "bernoulli(0.8)")
 RECORDS = [0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0] * 4
-FILES = {module.__file__: inspect.getsource(module).splitlines() for module in (stream, state_file)}
+FILES = {module.__file__: inspect.getsource(module).splitlines() for module in (stream, saved_state)}
 """The lines at which an interrupt is raised."""
 UNINTERRUPTED = ("with self._turn", "try:")
 """Where a turn is taken or ended, and where a ``try`` begins: Python handles no signal there, only before and after."""
@@ -181,7 +181,7 @@ def failing(patch: pytest.MonkeyPatch, at: int, *, ever_after: bool) -> list[int
         return call
 
     for name in ("open", "fsync", "replace", "pwrite"):
-        patch.setattr(state_file.os, name, fails(getattr(os, name)))
+        patch.setattr(saved_state.os, name, fails(getattr(os, name)))
     patch.setattr(Path, "unlink", fails(Path.unlink))
     return calls
 

@@ -24,7 +24,7 @@ from privatest.numbers import rational
 from privatest.privacy import seeded_source
 from privatest.streams.monitor import Monitor, MonitorTargets, pair_plan, unknown_plan
 from privatest.streams.monitor_plan import MonitorPlan
-from privatest.streams.state_file import MONITOR, StateFile, read_text, state_text
+from privatest.streams.saved_state import MONITOR, StateFile, read_text, state_text
 from tests.changepoint import kills
 
 COINS = make_pair("bernoulli(0.2)", "bernoulli(0.8)")

@@ -21,7 +21,7 @@ from privatest import report
 from privatest.charge_before_release import Receipt
 from privatest.errors import MissingExtra
 from privatest.facts import Fact
-from privatest.report import page as page_module
+from privatest.report import html_page as page_module
 from tests.contracts.test_facts import TABLES, TOLD
 from tests.contracts.test_facts import made as told
 from tests.report import pages

@@ -131,7 +131,7 @@ def test_the_report_tells_the_facts_of_result_and_design(kind: str, monkeypatch:
         page = report.render(question={"epsilon": 1}, result=result, kind=REPORTED[kind])
         return sum(TEXT in table.text for table in pages.read(page).of("table"))
 
-    monkeypatch.setattr(report.page, "_pictures", lambda *_: iter(()))
+    monkeypatch.setattr(report.html_page, "_pictures", lambda *_: iter(()))
     assert seen() == 0
     planted(result, monkeypatch)
     assert seen() == 1

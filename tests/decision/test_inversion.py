@@ -12,7 +12,7 @@ from scipy import stats
 
 import privatest as pt
 from privatest import engines
-from privatest.decision.inversion import Inversion
+from privatest.decision.interval_inversion import Inversion
 from privatest.estimates.estimate import EstimateDesign
 from privatest.privacy import Gaussian, Noise, Tulap, Uniform
 

@@ -173,7 +173,7 @@ def test_a_one_sided_set_is_decided_by_its_ends(
 ) -> None:
     """Its worst members are found once for a clamp, and not anew for every n: it costs what its simple pair does."""
     calls = []
-    monkeypatch.setattr("privatest.decision.tuning.worst_score", lambda *given: calls.append(given))
+    monkeypatch.setattr("privatest.decision.clamp_tuning.worst_score", lambda *given: calls.append(given))
     n = pt.sample_size(*sets, epsilon=1.1)
     test = pt.design(*sets, epsilon=1.1, n=n)
     assert not calls

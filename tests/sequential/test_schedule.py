@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import privatest as pt
+from privatest.decision.clamp_tuning import Tuner
 from privatest.decision.problem import Goal, Method, Problem
-from privatest.decision.tuning import Tuner
 from privatest.laws.block_laws import ScoreLaw
 from privatest.scores.score_law import score_law
 from privatest.streams import block_schedule as schedule

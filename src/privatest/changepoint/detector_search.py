@@ -29,8 +29,8 @@ from privatest.changepoint.detector import Detector, FailureCurve
 from privatest.changepoint.exponential_mechanism import ExponentialDetector, ExponentialModel
 from privatest.changepoint.several_changes import SeveralDetector, Switches
 from privatest.decision import PrivateTest
+from privatest.decision.clamp_tuning import Profile, Tuner, profile_of
 from privatest.decision.problem import Goal, Method, Problem
-from privatest.decision.tuning import Profile, Tuner, profile_of
 from privatest.decision.worst_case import envelope_score, sides_of
 from privatest.errors import Infeasible, InvalidInput, NothingToTest, shown
 from privatest.fit import FitTest, design_fit

@@ -8,8 +8,8 @@ import numpy as np
 
 from privatest import numbers
 from privatest.decision import PrivateTest, Release
+from privatest.decision.clamp_tuning import Tuner
 from privatest.decision.problem import Goal, Method, Problem
-from privatest.decision.tuning import Tuner
 from privatest.errors import InvalidInput, shown
 from privatest.numbers import Number
 from privatest.unanswered_questions import known_arguments

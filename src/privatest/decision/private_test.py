@@ -491,7 +491,7 @@ class PrivateTest(Budgeted[Release]):
             )
         if not isinstance(release, Release) or release.statistic is None or release.n != self.n:
             raise InvalidInput(f"release={shown(release)} must be a release of this test, with its statistic.")
-        from privatest.decision.inversion import Inversion  # start-up: scipy
+        from privatest.decision.interval_inversion import Inversion  # start-up: scipy
         from privatest.hypotheses.one_parameter import between_members  # start-up: for intervals alone
 
         family = between_members(as_distribution(self.null), as_distribution(self.alternative), between)

@@ -2,7 +2,7 @@
 
 A :class:`Problem` holds two hypotheses, a notion of privacy and what one person can change. A :class:`Method` holds
 the settings that a user fixed, and a :class:`Goal` the error rates to be reached. Each has a constructor ``of`` that
-parses and checks what a user wrote. :class:`privatest.decision.tuning.Tuner` chooses everything else.
+parses and checks what a user wrote. :class:`privatest.decision.clamp_tuning.Tuner` chooses everything else.
 """
 
 from __future__ import annotations

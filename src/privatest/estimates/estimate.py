@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from privatest import numbers
 from privatest.bounds.interval_bound import PrivateIntervals
 from privatest.charge_before_release import Draw
-from privatest.decision.inversion import MISCOUNTED, Inversion
+from privatest.decision.interval_inversion import MISCOUNTED, Inversion
 from privatest.decision.run import Budgeted, Outcome, WithInterval, check_costs, cost_fact, hidden_fact
 from privatest.errors import InvalidInput, shown
 from privatest.estimates.location import MOST_BINS, STARTS, Location

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from privatest.decision.inversion import normal_gap
+from privatest.decision.interval_inversion import normal_gap
 from privatest.laws.block_laws import Counted, NoisyCount, upper_tail
 from privatest.numbers import Floats, Integers, clipped
 

@@ -32,7 +32,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from privatest import numbers
-from privatest.decision.inversion import normal_gap
+from privatest.decision.interval_inversion import normal_gap
 from privatest.decision.run import Outcome, Release
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.facts import Fact, Probability

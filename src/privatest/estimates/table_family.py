@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import brentq, minimize
 
-from privatest.decision.inversion import normal_gap
+from privatest.decision.interval_inversion import normal_gap
 from privatest.errors import InvalidInput, shown
 from privatest.hypotheses import Distribution
 from privatest.hypotheses.distribution import number_text

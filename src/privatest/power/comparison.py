@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from privatest import numbers
 from privatest.bounds.lower_bound import lower_bound, records_bound
 from privatest.bounds.optimum import optimum_sample_size
+from privatest.decision.clamp_tuning import Tuner
 from privatest.decision.problem import ADVANTAGE, Goal, Method, Problem
-from privatest.decision.tuning import Tuner
 from privatest.decision.worst_case import sides_of
 from privatest.errors import Infeasible, InvalidInput, MissingExtra
 from privatest.facts import Tabled

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from privatest import numbers
+from privatest.decision.clamp_tuning import Tuner
 from privatest.decision.problem import ADVANTAGE, Goal, Method, Problem
-from privatest.decision.tuning import Tuner
 from privatest.errors import Infeasible, InvalidInput
 from privatest.facts import Probability, Tabled, plain_value
 from privatest.numbers import Number

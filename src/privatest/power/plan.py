@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from privatest.bounds.lower_bound import advantage_bound, records_bound
 from privatest.decision import PrivateTest
+from privatest.decision.clamp_tuning import Tuner
 from privatest.decision.design import design_for
 from privatest.decision.problem import Goal, Method, Problem
-from privatest.decision.tuning import Tuner
 from privatest.errors import Infeasible, InvalidInput
 from privatest.facts import Described, Fact
 from privatest.hypotheses.parse import make_hypotheses

@@ -9,8 +9,8 @@ from typing import Any
 
 from privatest import numbers
 from privatest.bounds.optimum import optimum_sample_size
+from privatest.decision.clamp_tuning import Tuner
 from privatest.decision.problem import KINDS, PRIVATE_KINDS, ChosenClamp, Goal, Method, Problem
-from privatest.decision.tuning import Tuner
 from privatest.errors import Infeasible, InvalidInput
 from privatest.numbers import Number, root
 from privatest.progress_events import each

@@ -17,7 +17,7 @@ import numpy as np
 from privatest.changepoint.block_sums import law_of
 from privatest.changepoint.detector_search import BlockTuner
 from privatest.decision import PrivateTest
-from privatest.decision.tuning import Tuner
+from privatest.decision.clamp_tuning import Tuner
 from privatest.errors import Infeasible
 from privatest.hypotheses import Pair
 from privatest.hypotheses.parse import Hypotheses

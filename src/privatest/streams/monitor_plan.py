@@ -21,7 +21,7 @@ from privatest.privacy import Notion, RandomSource
 from privatest.privacy.notion import notion_words
 from privatest.scores import Cells
 from privatest.streams.blocks import Blocks, SumBlocks
-from privatest.streams.state_file import MONITOR, StateKind
+from privatest.streams.saved_state import MONITOR, StateKind
 from privatest.streams.stream_plan import Rule, StreamPlan
 
 if TYPE_CHECKING:

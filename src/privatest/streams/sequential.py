@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privatest import numbers
+from privatest.decision.clamp_tuning import Tuner
 from privatest.decision.problem import Goal, Method, Problem
-from privatest.decision.tuning import Tuner
 from privatest.decision.worst_case import sides_of
 from privatest.errors import InvalidInput, NothingToTest, shown
 from privatest.facts import Fact, Probability

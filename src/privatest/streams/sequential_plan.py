@@ -24,7 +24,7 @@ from privatest.privacy import Notion
 from privatest.privacy.notion import notion_words
 from privatest.streams.blocks import SumBlocks
 from privatest.streams.evalues import PARTS, VoteLaw, VoteLaws, vote_laws
-from privatest.streams.state_file import SEQUENTIAL, StateKind
+from privatest.streams.saved_state import SEQUENTIAL, StateKind
 from privatest.streams.stream_plan import Rule, StreamPlan
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from privatest.privacy import Notion, Pure, RandomSource, seeded_source, system_
 from privatest.privacy.notion import notion_words, price_words
 from privatest.scores import LabelCells
 from privatest.streams.blocks import ONLY_ONE, PLAIN, OneProcess, OpenBlock
-from privatest.streams.state_file import NotWritten, StateFile, UnitRoll
+from privatest.streams.saved_state import NotWritten, StateFile, UnitRoll
 from privatest.streams.stream_plan import StreamPlan
 
 P = TypeVar("P", bound=StreamPlan)

@@ -18,7 +18,7 @@ from privatest.json_documents import fields_to_json
 from privatest.privacy import Notion, Pure
 from privatest.privacy.notion import per_row
 from privatest.streams.blocks import Blocks
-from privatest.streams.state_file import StateKind
+from privatest.streams.saved_state import StateKind
 
 
 class Rule(ABC):
