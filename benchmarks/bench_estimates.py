@@ -414,9 +414,9 @@ def missing() -> None:
                 data = _without(drawn(rng), absent, rng)
                 # The interval of a run holds the truth where its total lies between these ends.
                 total, count = map(Fraction, design.draw(engines.open_source(data), seed))
-                m = design._summed(count)
+                m = design._presence.summed(count, n)
                 if m not in ends:
-                    ends[m] = design._inversion(m).accepted(true, design._sure)
+                    ends[m] = design._inversion(m).accepted(true, design.confidence + design._presence.miss)
                 held += ends[m][0] < total <= ends[m][1]
             widths = [design.run(_without(drawn(rng), absent, rng), rng=rng).width for _ in range(5)]
             print(
@@ -435,7 +435,7 @@ def missing() -> None:
                 arms = [_without((rng.random(n) < 0.3).astype(float), absent, rng), (rng.random(n) < 0.3 + lift) + 0.0]
                 records = Arms(*map(engines.open_source, arms))
                 one, other, *noisy = groups.draw(records, seed)[:4]
-                counts = groups._counts(tuple(groups._summed(Fraction(m), i) for i, m in enumerate(noisy)))
+                counts = groups._counts([groups._presence.summed(Fraction(m), n) for m in noisy])
                 if lift:
                     held += _holds(counts, (one, other), lift, groups.confidence + groups._miss)
                 else:

@@ -544,7 +544,7 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
         return column.dtype.kind in "if"
 
     def mean(column: pd.Series, release: Any) -> bool:
-        return numeric(column) and holds(column.mean())(release) and release.width < 2
+        return numeric(column) and holds(column.mean())(release) and np.diff(release.interval)[0] < 3
 
     def share(column: pd.Series, release: Any) -> bool:
         return numeric(column) and holds((column.dropna() >= 0).mean())(release) and release.width < 0.8
@@ -617,6 +617,27 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
             lambda d, **k: pt.estimate(d, "poisson(?)", between=(0.1, 9), **one, **k),
             never,
         ),
+        "tabulate, mean": (lambda d, **k: pt.tabulate(d, between=(-3, 3), cells=24, **one, **k).mean(), mean),
+        "tabulate, median": (
+            lambda d, **k: pt.tabulate(d, between=(-3, 3), cells=24, **one, **k).median(),
+            lambda c, r: numeric(c) and holds(c.median())(r) and r.interval[1] - r.interval[0] < 2,
+        ),
+        "tabulate, normal": (
+            lambda d, **k: pt.tabulate(d, between=(-3, 3), cells=8, **one, **k).estimate(
+                "normal(mean=?, sd=?)", sd_between=(0.3, 3)
+            ),
+            lambda c, r: bool(
+                numeric(c)
+                and c.nunique() > 9
+                and r.fits
+                and all(low <= x <= high for x, (low, high) in zip((c.mean(), c.std()), r.intervals, strict=True))
+            ),
+        ),
+        "tabulate, test": (lambda d, **k: pt.tabulate(d, between=(-3, 3), cells=24, **one, **k).test(*NUMBERS), null),
+        "tabulate, labels": (
+            lambda d, **k: pt.tabulate(d, labels=["Yes", "No"], **one, **k).share(label="Yes"),
+            label,
+        ),
         "compare_groups": (
             lambda d, **k: pt.compare_groups(d, group="arm", **one, **k),
             never,
@@ -671,6 +692,8 @@ SAYS = (
     "Counted were",
     "MORE THAN HALF",
     "ALL of the records may be",
+    "RECORDS LIE BEYOND",
+    "AT AN END OF ITS RANGE",
     "TOO FEW RECORDS for this budget",
 )
 

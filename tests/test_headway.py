@@ -31,6 +31,14 @@ def test_a_plan_tells_how_far_it_is() -> None:
         ("records of an interval", lambda: ESTIMATE.sample_size(width=0.5, at=0.3)),
         ("records of a test of fit", lambda: pt.design_fit([0.5, 0.5], distance=0.4, epsilon=1).n),
         ("the bound", lambda: pt.lower_bound([0.2, 0.3, 0.5], [0.4, 0.3125, 0.2875], epsilon=2)),
+        (
+            "the number of records",
+            lambda: pt.sample_size("normal(mean<=0, sd in [1, 2])", "normal(mean>=3, sd in [1, 2])", epsilon=1),
+        ),
+        (
+            "the worst members of the sets",
+            lambda: pt.design("normal(0, sd in [0.5, 2])", "normal(mean in [2, 3], sd in [0.3, 1])", epsilon=1, n=9),
+        ),
         ("the smallest epsilon", lambda: pt.min_epsilon([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], n=30)),
         ("block sizes", lambda: pt.Sequential([0.6, 0.4], [0.4, 0.6], epsilon=1, alpha=0.1, beta=0.1)),
         ("tests of blocks", lambda: pt.design_change([0.5, 0.5], distance=0.4, epsilon=2)),
@@ -55,6 +63,27 @@ def test_nothing_is_told_outside() -> None:
         pass
     list(each("later", [1, 2, 3]))
     assert told == []
+
+
+def test_a_long_computation_that_nobody_listens_to_says_once_what_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Terminal()
+    monkeypatch.setattr(sys, "stderr", page)
+
+    def compute() -> None:
+        for _ in each("squares", [1, 2]):
+            list(each("within", [3, 4]))
+
+    compute()
+    assert page.getvalue() == ""  # it took less than five seconds
+    monkeypatch.setattr(headway, "SILENCE", 0.0)
+    compute()
+    assert page.getvalue() == "privatest computes squares: 0 of 2. `with pt.progress():` shows how far it is.\n"
+    with pt.progress(lambda _headway: None):
+        compute()
+    monkeypatch.setattr(sys, "stderr", io.StringIO())  # no terminal
+    compute()
+    assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
+    assert page.getvalue().count("\n") == 1
 
 
 def test_a_listener_can_end_the_computation_and_leaves_no_trace() -> None:

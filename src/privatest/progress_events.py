@@ -1,8 +1,9 @@
 """Progress of long computations, reported to the listener of :func:`progress` if there is one.
 
 A long computation calls :func:`each` on what it iterates over, or :func:`searching` or :func:`part`. The outermost call
-reports how far it is; calls within it are reported as its detail. Progress does not depend on data, because designs are
-computed before any record is read.
+reports how far it is; calls within it are reported as its detail. Without a listener a computation of more than five
+seconds says once what it does, in a terminal or a notebook. Progress does not depend on data, because designs are computed
+before any record is read.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import Any, TypeVar
 
 PATIENCE = 2.0
 """Seconds before a progress bar appears."""
+SILENCE = 5.0
+"""Seconds after which a computation that nobody listens to says what it does, once."""
 
 Item = TypeVar("Item")
 
@@ -65,7 +68,11 @@ def part(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Begin a computation of ``total`` parts. It yields a function that reports how many are done."""
     listener = _listener.get()
     if listener is None:
-        yield _nobody
+        if not _somebody_watches():
+            yield _nobody
+            return
+        with progress(_reminder()), part(what, total) as report:
+            yield report
         return
     outer = _outermost.get()
 
@@ -115,6 +122,24 @@ def report_partial(result: Any) -> None:
 
 def _nobody(_done: int) -> None:
     pass
+
+
+def _somebody_watches() -> bool:
+    """Whether this is a notebook, or standard error is a terminal."""
+    return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+
+
+def _reminder() -> Listener:
+    """Return a listener that writes one line, to standard error, if a report comes after more than SILENCE."""
+    started, written = time.monotonic(), False
+
+    def remind(headway: Headway) -> None:
+        nonlocal written
+        if not written and time.monotonic() - started >= SILENCE:
+            written = True
+            print(f"privatest computes {headway}. `with pt.progress():` shows how far it is.", file=sys.stderr)
+
+    return remind
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import pytest
 import privatest as pt
 from privatest import engines
 from privatest.engines.records import nearest
-from privatest.engines.units import sum_of_persons
+from privatest.engines.rows_per_person import sum_of_persons
 from tests.engines.openers import FRAMES
 from tests.engines.warehouses import SPARK, WAREHOUSES
 

@@ -42,7 +42,7 @@ def test_every_question_is_asked() -> None:
     asked = " ".join(ordinary.column_questions())
     for name in ("decide", "design", "optimum", "goodness_of_fit", "estimate", "compare_groups", "detect_change"):
         assert name in asked
-    for name in ("monitor", "sequential", "check", "count_records"):
+    for name in ("tabulate", "monitor", "sequential", "check", "count_records"):
         assert name in asked
 
 
@@ -95,3 +95,36 @@ def test_an_empty_column_and_one_that_is_there_twice_are_refused() -> None:
     twice = pd.DataFrame(np.ones((9, 2)), columns=["x", "x"])
     with pytest.raises(pt.errors.PrivatestError, match="'x'"):
         pt.estimate(twice, **RATE, column="x", epsilon=1)
+
+
+def table_mean(data: Any, *, between: tuple[float, float] = (-3, 3)) -> Any:
+    return pt.tabulate(data, between=between, cells=24, epsilon=1, rng=np.random.default_rng(3)).mean()
+
+
+def test_the_mean_of_a_table_says_when_records_lie_beyond_it() -> None:
+    fine, narrow = table_mean(REALS, between=(-6, 6)), table_mean(REALS, between=(-6, 0.25))
+    assert fine.doubt == ""
+    assert fine.question == "mean of the records, clipped to [-6, 6]"
+    assert narrow.interval[1] < REALS.mean()
+    beyond = re.match(r"About (\d+) RECORDS LIE BEYOND the outermost edges", narrow.sentence)
+    assert beyond is not None
+    assert abs(int(beyond[1]) - (REALS >= 0.25).sum()) < 20
+    assert "RECORDS LIE BEYOND" in str(narrow)
+    assert type(narrow).from_dict(narrow.to_dict()) == narrow
+
+
+@pytest.mark.parametrize(("absent", "said"), [(0.2, "The mean"), (0.7, "MORE THAN HALF"), (1.0, "ALL of the records")])
+def test_answers_of_a_table_say_that_most_records_may_be_missing(absent: float, said: str) -> None:
+    found = table_mean(np.where(np.arange(1000) < 1000 * absent, np.nan, REALS))
+    assert found.sentence.startswith(said)
+
+
+def test_few_records_are_not_taken_for_missing_ones() -> None:
+    """Twenty rows a person and eleven persons: the noise hides how many rows are present, though all of them are."""
+    rows = pd.DataFrame({"x": np.tile([0, 1], 110), "who": np.repeat(np.arange(11), 20)})
+    found = pt.estimate(
+        rows.astype({"x": float}), "bernoulli(?)", column="x", unit="who", max_rows_per_unit=20, epsilon=1,
+        rng=np.random.default_rng(1),
+    )  # fmt: skip
+    assert found.few_present
+    assert found.sentence.startswith("TOO FEW RECORDS for this budget: the noise hides whether")

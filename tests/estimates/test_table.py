@@ -16,6 +16,7 @@ from scipy import stats
 
 import privatest as pt
 from privatest.errors import InvalidInput
+from privatest.estimates.table_family import TableFamily, read_family
 from privatest.estimates.published_table import DiscreteGaussian
 from privatest.laws.weighted_counts import BoundedSum, Statistic, weighted
 from privatest.privacy import Noise, seeded_source
@@ -161,6 +162,30 @@ def test_a_family_that_does_not_fit_is_said_first() -> None:
     assert not found.fits
     assert "does NOT fit" in found.sentence
     assert found.facts()[0].name == "doubt"
+
+
+def test_a_parameter_beyond_its_range_is_said_and_explains_nothing() -> None:
+    """The sd is at least 0.3: a constant column does not fit, and two values that nearly do are doubted."""
+    ask: dict[str, Any] = {"between": (-3, 3), "cells": 8, "epsilon": 1}
+    constant = table_of(np.full(442, 0.5), **ask).estimate("normal(mean=?, sd=?)", sd_between=(0.3, 3))
+    assert not constant.fits
+    two = table_of(np.arange(442) % 2 + 1.0, **ask).estimate("normal(mean=?, sd=?)", sd_between=(0.3, 3))
+    assert two.sentence.startswith("AT AN END OF ITS RANGE (sd=0.3): a value beyond may fit better.")
+    assert "sd_between=" in str(two)
+    assert type(two).from_dict(two.to_dict()) == two
+    wide = table_of(np.random.default_rng(1).normal(0, 1, 442), **ask)
+    assert wide.estimate("normal(mean=?, sd=?)", sd_between=(0.3, 3)).doubt == ""
+
+
+@pytest.mark.parametrize("sd", [0.3, 0.32])
+def test_a_family_at_or_near_an_end_of_its_range_fits_its_own_records(sd: float) -> None:
+    rng, found = np.random.default_rng(6), []
+    for seed in range(20):
+        table = table_of(rng.normal(0.2, sd, 400), seed, between=(-3, 3), cells=12, epsilon=1)
+        box = read_family("normal(mean=?, sd=?)", {"sd": (0.3, 3)}, table._edges)
+        found.append(TableFamily(box, table, tuple(table.numbers(1e-3))).fit_pvalue(1e-3))
+    assert min(found) > 0.001
+    assert sum(pvalue <= 0.1 for pvalue in found) <= 7
 
 
 def test_missing_records_are_measured_and_the_answer_is_about_the_others() -> None:

@@ -674,8 +674,17 @@ def address_of(data: str, *, table: bool = False) -> Any:
     if data != STANDARD_INPUT:
         missing = "://" not in data and not os.path.exists(data) and not glob.glob(data)
         return Path(data) if missing else data  # a path, whatever its name ends with: messages say what is missing
+    if not table and sys.stderr is not None and sys.stderr.isatty():
+        typer.echo(LINES_ARE_RECORDS, err=True)
     lines = (line for batch in arriving() for line in batch)
     return pt.data.read_lines(lines, table=table)
+
+
+LINES_ARE_RECORDS = (
+    "Each line of standard input is read as a record, the first one too. If the first line names columns, name yours: "
+    "--column."
+)
+"""What is printed in a terminal where standard input is not a table: no record says whether a line is a heading."""
 
 
 def _answer(command: str, given: Given, asked: Mapping[str, Any], found: Any) -> None:

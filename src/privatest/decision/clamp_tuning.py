@@ -620,6 +620,7 @@ class Tuner:
         if self._sample_size is None:
             self._refuse_hopeless()
             with part("the number of records", 2) as tell:
+                tell(0)
                 crossing = self._crossing(between)
                 tell(1)
                 n = self._beyond_dips(crossing)

@@ -28,6 +28,7 @@ from privatest.laws import Curves, NoisyTotal
 from privatest.laws.fourier import fast_length
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise
+from privatest.progress_events import each
 from privatest.scores import Score, clamped_score
 from privatest.scores.score import BoundedCells, DyadicCells
 from privatest.scores.score_law import cdf_points, envelope, every_score, member_law, score_law
@@ -255,7 +256,7 @@ def worst_score(
     trial = _with_nearest_laws(score, question, sides)
     cutoffs: tuple[Fraction, ...] | None = None
     worst: list[list[Worst]] = []
-    for _ in range(ROUNDS):
+    for _ in each("the worst members of the sets", range(ROUNDS)):
         moved = cutoffs_of(trial)
         if moved == cutoffs:
             break

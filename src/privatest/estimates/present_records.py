@@ -169,8 +169,10 @@ class AnsweredRecords:
         """What an answer begins with if most records may be of another kind; else empty."""
         if not self.few:
             return ""
-        if any(low <= 0 and high >= n for (low, high), n in zip(self.intervals, self.n, strict=True)):
-            return f"TOO FEW RECORDS for this budget: the noise hides whether any of them is {self.records}."
+        hidden = [low <= 0 for (low, high), n in zip(self.intervals, self.n, strict=True) if 2 * low < n <= high]
+        if hidden:
+            some = "any of them is" if any(hidden) else "most of them are"
+            return f"TOO FEW RECORDS for this budget: the noise hides whether {some} {self.records}."
         most, way = "ALL" if self.none else "MORE THAN HALF", ""
         if self.records == "0 or 1":
             way = (

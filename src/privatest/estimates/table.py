@@ -35,6 +35,7 @@ from privatest import numbers
 from privatest.decision.interval_inversion import normal_gap
 from privatest.decision.run import Outcome, Release
 from privatest.errors import InvalidDocument, InvalidInput, shown
+from privatest.estimates.present_records import AnsweredRecords, PresentCount
 from privatest.facts import Fact, Probability
 from privatest.hypotheses import as_distribution
 from privatest.hypotheses.distribution import number_text
@@ -61,6 +62,8 @@ ENDS = 1e-7
 """The accuracy of an interval's ends, as a share of the range. Ends are moved outwards by as much."""
 PROOF = 1e-3
 """The first step outwards if the exact tail at a rough end exceeds the level, as a share of the scale."""
+SURELY = 1e-4
+"""The probability with which noise alone in a count looks like records beyond the table."""
 EXTREME = 0.001
 """A family whose residual has a smaller p-value does not fit."""
 ANCHORS = 8
@@ -82,6 +85,7 @@ class TableAnswer(Outcome):
         among: the records that the answer is about.
         note: what was clipped or assumed; empty if nothing was.
         guarantee: "certified", or "approximate" if the interval follows from a normal law that may not fit.
+        doubt: why the answer is hardly one about the records: most of them may be missing, or lie beyond the table.
     """
 
     KIND: ClassVar[str] = "Answer from a table"
@@ -93,6 +97,7 @@ class TableAnswer(Outcome):
     among: str = ""
     note: str = ""
     guarantee: str = "certified"
+    doubt: str = ""
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> TableAnswer:
@@ -106,7 +111,7 @@ class TableAnswer(Outcome):
         """The answer in a sentence."""
         low, high = self.interval
         text = f"The {self.question} is about {self.estimate:.4g}, between {low:.4g} and {high:.4g}{self.among}."
-        return f"{text} {self.note}".rstrip()
+        return " ".join(filter(None, (self.doubt, text, self.note)))
 
     def facts(self) -> list[Fact]:
         """The answer, and what the table cost."""
@@ -116,6 +121,7 @@ class TableAnswer(Outcome):
                 f"holds the {self.question} with probability about {self.confidence:g}: APPROXIMATE, by a normal law"
             )
         return [
+            *([Fact("doubt", self.doubt)] if self.doubt else []),
             Fact("question", self.question, f"what is estimated{self.among}"),
             Fact("estimate", self.estimate),
             Fact("interval", self.interval, holds),
@@ -139,6 +145,8 @@ class TableEstimate(Outcome):
         estimates, intervals: an estimate and an interval for each.
         confidence: the confidence of each interval.
         pvalue: the p-value of the table's residual: small if no member of the family fits the table.
+        doubt: why the answer is hardly one about the records: most of them may be missing, or a parameter lies beyond
+            the range that was given for it.
     """
 
     KIND: ClassVar[str] = "Estimate from a table"
@@ -149,6 +157,7 @@ class TableEstimate(Outcome):
     intervals: tuple[tuple[float, float], ...]
     confidence: float
     pvalue: float
+    doubt: str = ""
 
     @property
     def estimate(self) -> Any:
@@ -176,7 +185,7 @@ class TableEstimate(Outcome):
             for name, value, (low, high) in zip(self.parameters, self.estimates, self.intervals, strict=True)
         )
         if self.fits:
-            return f"If the records come from {self.family}: {answers}."
+            return f"{self.doubt} If the records come from {self.family}: {answers}.".lstrip()
         return (
             f"The family {self.family} does NOT fit the table (p-value {self.pvalue:.2g}): do not report its "
             "parameters. Use table.mean(), table.quantile(...) or another family."
@@ -185,7 +194,7 @@ class TableEstimate(Outcome):
     def facts(self) -> list[Fact]:
         """The parameters, and whether the family fits."""
         holds = f"holds the true value with probability {self.confidence:g} at least, if the family fits"
-        doubt = "" if self.fits else "the family does NOT fit the table: do not report its parameters"
+        doubt = self.doubt if self.fits else "the family does NOT fit the table: do not report its parameters"
         ends = zip(self.parameters, self.intervals, strict=True)
         return [
             *([Fact("doubt", doubt)] if doubt else []),
@@ -426,10 +435,39 @@ class Table(Outcome):
         return self.statistic(chosen.astype(np.float64) if known else chosen - share)
 
     def _answer(
-        self, question: str, estimate: float, interval: tuple[float, float], confidence: float, note: str = ""
+        self,
+        question: str,
+        estimate: float,
+        interval: tuple[float, float],
+        confidence: float,
+        note: str = "",
+        doubt: str = "",
     ) -> TableAnswer:
         among = "" if self.complete else f" among the about {self.present:,.0f} records that are present"
-        return TableAnswer(question, estimate, interval, confidence, among, note, **self._paid)
+        doubts = " ".join(filter(None, (self._few_present, doubt)))
+        return TableAnswer(question, estimate, interval, confidence, among, note, doubt=doubts, **self._paid)
+
+    @property
+    def _few_present(self) -> str:
+        """What an answer begins with if most records may be missing or unreadable; else empty."""
+        if self.complete or self.n is None:
+            return ""
+        found = PresentCount.of(self.noise, Fraction(2 * self.n - self.doubled[-1], 2), 0.95, self.n)
+        kind = "finite numbers" if isinstance(self.cells, EdgeCells) else "present"
+        return AnsweredRecords(kind, (found.about,), (found.interval,), (self.n,)).warning
+
+    @property
+    def _clipped(self) -> str:
+        """What a mean begins with if records surely lie beyond the outermost edges; else empty."""
+        open_ends = zip((0, -1), (self.cells.low, self.cells.high), strict=True)  # type: ignore[attr-defined]
+        ends = [place for place, end in open_ends if math.isinf(end)]
+        beyond = float(self.counts[ends].sum()) if ends else 0.0
+        if beyond <= len(ends) * self.noise.beyond(SURELY):
+            return ""
+        return (
+            f"About {beyond:,.0f} RECORDS LIE BEYOND the outermost edges, and count as these: this is not the mean of "
+            "the records as they are. Make a table with a wider between=, or ask for the median."
+        )
 
     def quantile(self, share: float, *, confidence: float = 0.95) -> TableAnswer:
         """The quantile below which this share of the present records lies, with an interval between edges.
@@ -500,7 +538,8 @@ class Table(Outcome):
             f"Records beyond {_short(edges[0])} and {_short(edges[-1])} count as these. A cell counts as its "
             "lower edge for the one end and as its upper edge for the other."
         )
-        return self._answer("mean", min(max(middle, low), high), (low, high), confidence, note)
+        question = f"mean of the records, clipped to [{_short(edges[0])}, {_short(edges[-1])}]"
+        return self._answer(question, min(max(middle, low), high), (low, high), confidence, note, self._clipped)
 
     def _mean_end(self, values: Floats, error: float, possible: Sequence[int]) -> float:
         """A lower confidence bound on the mean of the values that cells stand for.
@@ -570,6 +609,7 @@ class Table(Outcome):
             intervals=tuple(unknown.interval(which, error) for which in range(len(unknown.free))),
             confidence=confidence,
             pvalue=unknown.fit_pvalue(EXTREME),
+            doubt=" ".join(filter(None, (self._few_present, unknown.beyond))),
             **self._paid,
         )
 

@@ -58,6 +58,8 @@ PROOF = 1e-3
 """The first step outwards if the exact tail at a rough end exceeds its level, as a share of a standard error."""
 UNEXPLAINED = 1e-3
 """A direction of which less than this share is left beside the parameters is not looked at."""
+AT_END = 1e-6
+"""A parameter so near an end of its range, as a share of the range, is at that end."""
 COMPONENTS = 4
 """The number of directions in which the table may differ from the family that are looked at."""
 
@@ -167,6 +169,25 @@ class TableFamily:
         )
         return [float(value) for value in self._within(start + found.x * steps)]
 
+    @cached_property
+    def at_ends(self) -> dict[int, float]:
+        """The parameters whose best value is an end of their range, so that one beyond it may fit better."""
+        found = {}
+        for i, (value, (low, high)) in enumerate(zip(self.best, self.ends, strict=True)):
+            end = low if value - low < high - value else high
+            if abs(value - end) <= AT_END * (high - low):
+                found[i] = end
+        return found
+
+    @property
+    def beyond(self) -> str:
+        """What an answer begins with if a parameter is at an end of its range; else empty."""
+        if not self.at_ends:
+            return ""
+        values = ", ".join(f"{self.names[i]}={number_text(end)}" for i, end in self.at_ends.items())
+        ranges = " and ".join(f"{self.names[i]}_between=" for i in self.at_ends)
+        return f"AT AN END OF ITS RANGE ({values}): a value beyond may fit better. Give a wider {ranges}."
+
     def _within(self, values: Floats) -> list[float]:
         return [min(max(float(value), low), high) for value, (low, high) in zip(values, self.ends, strict=True)]
 
@@ -250,12 +271,15 @@ class TableFamily:
 
         The directions are polynomials in the order of the cells, made uncorrelated with the scores of the parameters.
         Each has its exact law; their p-values are combined by Bonferroni. The parameters are those within an interval
-        each, at their ends and in the middle, whose error probability is added.
+        each, at their ends and in the middle, whose error probability is added. A parameter at an end of its range
+        explains nothing: the table asks for a value beyond.
         """
         spreads = self.errors(self.best)
         away = 2.0 + math.sqrt(-2 * math.log(max(error, 1e-12)))
         places = [list(self.best)]
         for i, spread in enumerate(spreads):
+            if i in self.at_ends:  # values further inside fit even less
+                continue
             for sign in (-1.0, 1.0):
                 moved = list(self.best)
                 moved[i] += sign * min(spread, 1e300) * away / 2
@@ -264,7 +288,8 @@ class TableFamily:
 
     def _residual(self, values: Sequence[float]) -> float:
         """The p-value of the residual for given parameters."""
-        law, slopes = self.law(values), self.slopes(values)
+        free = [i for i in range(len(self.free)) if i not in self.at_ends]
+        law, slopes = self.law(values), self.slopes(values)[:, free]
         return _worst_direction(self.table, self.possible, law, slopes, self.solved(law, slopes), self.solved)
 
 

@@ -65,7 +65,7 @@ class Alarm(Outcome):
     def facts(self) -> list[Fact]:
         """Return the index, its accuracy, the number of records at the alarm, and the price."""
         return [
-            Fact("index", self.index, "estimate of the first record of the new regime"),
+            Fact("index", self.index, "estimate of the first record of the new regime, if records come from P, then Q"),
             Fact("accuracy", self.accuracy, "records, give or take"),
             Fact("seen", self.seen, "records, when it was raised"),
             *self._ending(),

@@ -224,8 +224,9 @@ class Verdict(Outcome):
 
     def facts(self) -> list[Fact]:
         """Return the decision, the number of records, and the e-value."""
+        like = "P rather than Q" if self.decision == "null" else "Q rather than P"
         return [
-            Fact("decision", self.decision, "the records look like " + ("P" if self.decision == "null" else "Q")),
+            Fact("decision", self.decision, f"the records look like {like}; that they come from P or Q is not checked"),
             Fact("seen", self.seen, "records, when it was decided"),
             Fact("evalue", Probability(self.evalue), "evidence against P, valid whenever one stops"),
             *self._ending(),
