@@ -187,11 +187,11 @@ def problems(folder: Path) -> Iterator[Problem]:
         "mean, unknown variance",
         f"{mean:.2f}, t interval {np.round(stats.t.interval(0.95, 441, mean, stats.sem(body['bmi'])), 2)}",
         lambda **k: pt.estimate(body, "normal(mean=?, sd=?)", column="bmi", between=(10, 60), **one, **k),
-        words=("Two unknown", "sd in ["),
+        words=("sd_between is missing",),
         way_out=lambda **k: pt.estimate(
-            body, "normal(mean=?, sd in [3, 6])", column="bmi", between=(10, 60), **one, **k
+            body, "normal(mean=?, sd=?)", column="bmi", between=(10, 60), sd_between=(1, 10), **one, **k
         ),
-        way_agrees=holds(mean),
+        way_agrees=lambda r: r.interval["mean"][0] <= mean <= r.interval["mean"][1],
     )
     visits = rand["mdvis"].mean()
     yield Problem(
@@ -320,28 +320,26 @@ def problems(folder: Path) -> Iterator[Problem]:
         "interval of a mean (command line)",
         f"{pressure:.1f}",
         lambda **_: Command("estimate", folder / "body.csv", "--column", "bp", "--family", "mean", "--epsilon", 1),
-        words=("noisy table", "sd in ["),
-        way_out=lambda **k: pt.estimate(
-            body, "normal(mean=?, sd in [10, 20])", column="bp", between=(50, 150), **one, **k
-        ),
+        words=("between", "bounds the mean"),
+        way_out=lambda **k: pt.estimate(body, "mean", column="bp", between=(50, 150), **one, **k),
         way_agrees=holds(pressure),
     )
-    beyond = (body["target"] >= 140).mean()
+    middle = body["target"].median()
     yield Problem(
         "interval of a median",
-        f"{body['target'].median()}; above 140: {beyond:.3f}",
+        f"{middle}",
         lambda **k: pt.estimate(body, "median", column="target", between=(0, 400), **one, **k),
-        words=("noisy table", "share_above"),
-        way_out=lambda **k: pt.estimate(body, "share_above(140, ?)", column="target", **one, **k),
-        way_agrees=holds(beyond),
+        holds(middle),
     )
     yield Problem(
         "interval of a variance",
         f"sd {body['bp'].std():.1f}",
         lambda **k: pt.estimate(body, "variance", column="bp", between=(1, 1000), **one, **k),
-        words=("noisy table", "sd=?"),
-        way_out=lambda **k: pt.estimate(body, "normal(mean=95, sd=?)", column="bp", between=(5, 50), **one, **k),
-        way_agrees=holds(body["bp"].std()),
+        words=("sd=?", "sd_between"),
+        way_out=lambda **k: pt.estimate(
+            body, "normal(mean=?, sd=?)", column="bp", between=(50, 150), sd_between=(5, 50), **one, **k
+        ),
+        way_agrees=lambda r: r.interval["sd"][0] <= body["bp"].std() <= r.interval["sd"][1],
     )
     both = {name: stats.pearsonr(body["bmi"], body[name]).statistic for name in ("bp", "target")}
     heavy = body.assign(heavy=(body["bmi"] > 26).astype(int))

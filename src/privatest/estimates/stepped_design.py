@@ -369,8 +369,9 @@ class SteppedDesign(Budgeted[Any]):
             outside = (edges <= start) | (np.append(-math.inf, table._edges) >= end)
             lost = max(float(table.counts[outside].sum()), 0.0) / table.present
             note = f"APPROXIMATE, by a normal law: not for every distribution. {note} These are about {lost:.1%}."
-        answer = TableAnswer("mean", estimate, interval, self.confidence, "", note, self.guarantee, **table._paid)
-        return self._beyond(answer, table)
+        question = f"mean of the records, clipped to [{start:g}, {end:g}]"
+        answer = TableAnswer(question, estimate, interval, self.confidence, "", note, self.guarantee, **table._paid)
+        return self._beyond(replace(answer, doubt=table.doubt_about_a_mean), table)
 
     def expected_width(self, at: Any) -> Any:
         """About the length of the interval if the records come from this distribution; of two parameters, of each.

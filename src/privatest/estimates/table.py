@@ -444,8 +444,8 @@ class Table(Outcome):
         doubt: str = "",
     ) -> TableAnswer:
         among = "" if self.complete else f" among the about {self.present:,.0f} records that are present"
-        doubts = " ".join(filter(None, (self._few_present, doubt)))
-        return TableAnswer(question, estimate, interval, confidence, among, note, doubt=doubts, **self._paid)
+        doubt = doubt or self._few_present
+        return TableAnswer(question, estimate, interval, confidence, among, note, doubt=doubt, **self._paid)
 
     @property
     def _few_present(self) -> str:
@@ -455,6 +455,11 @@ class Table(Outcome):
         found = PresentCount.of(self.noise, Fraction(2 * self.n - self.doubled[-1], 2), 0.95, self.n)
         kind = "finite numbers" if isinstance(self.cells, EdgeCells) else "present"
         return AnsweredRecords(kind, (found.about,), (found.interval,), (self.n,)).warning
+
+    @property
+    def doubt_about_a_mean(self) -> str:
+        """What a mean begins with: that most records may be missing, or that some lie beyond the table; else empty."""
+        return " ".join(filter(None, (self._few_present, self._clipped)))
 
     @property
     def _clipped(self) -> str:
@@ -539,7 +544,7 @@ class Table(Outcome):
             "lower edge for the one end and as its upper edge for the other."
         )
         question = f"mean of the records, clipped to [{_short(edges[0])}, {_short(edges[-1])}]"
-        return self._answer(question, min(max(middle, low), high), (low, high), confidence, note, self._clipped)
+        return self._answer(question, min(max(middle, low), high), (low, high), confidence, note, self.doubt_about_a_mean)
 
     def _mean_end(self, values: Floats, error: float, possible: Sequence[int]) -> float:
         """A lower confidence bound on the mean of the values that cells stand for.
