@@ -2,8 +2,8 @@
 
 A long computation calls :func:`each` on what it iterates over, or :func:`searching` or :func:`part`. The outermost call
 reports how far it is; calls within it are reported as its detail. Without a listener a computation of more than five
-seconds says once what it does, in a terminal or a notebook. Progress does not depend on data, because designs are computed
-before any record is read.
+seconds says once what it does, in a terminal or a notebook. Progress does not depend on data, because designs are
+computed before any record is read.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def part(what: str, total: int) -> Iterator[Callable[[int], None]]:
         if not _somebody_watches():
             yield _nobody
             return
-        with progress(_reminder()), part(what, total) as report:
-            yield report
+        with progress(_reminder()), part(what, total) as heard:
+            yield heard
         return
     outer = _outermost.get()
 

@@ -1,7 +1,7 @@
 """How far all rows of one person move the rounded total of all persons: every small case, by enumeration.
 
-The bound of docs/decisions/011: an integer from [r low, r high] when a person who counts as r records comes or goes, and
-at most r (high - low) when all their rows are replaced by others that count as r records too.
+The bound of docs/decisions/011: an integer from [r low, r high] when a person who counts as r records comes or goes,
+and at most r (high - low) when all their rows are replaced by others that count as r records too.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from scipy import stats
 
 import privatest as pt
 from privatest.errors import InvalidInput
-from privatest.estimates.table_family import TableFamily, read_family
 from privatest.estimates.published_table import DiscreteGaussian
+from privatest.estimates.table_family import TableFamily, read_family
 from privatest.laws.weighted_counts import BoundedSum, Statistic, weighted
 from privatest.privacy import Noise, seeded_source
 from privatest.privacy.canonical_noise import counts_noise

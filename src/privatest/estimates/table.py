@@ -544,7 +544,9 @@ class Table(Outcome):
             "lower edge for the one end and as its upper edge for the other."
         )
         question = f"mean of the records, clipped to [{_short(edges[0])}, {_short(edges[-1])}]"
-        return self._answer(question, min(max(middle, low), high), (low, high), confidence, note, self.doubt_about_a_mean)
+        return self._answer(
+            question, min(max(middle, low), high), (low, high), confidence, note, self.doubt_about_a_mean
+        )
 
     def _mean_end(self, values: Floats, error: float, possible: Sequence[int]) -> float:
         """A lower confidence bound on the mean of the values that cells stand for.
