@@ -85,8 +85,10 @@ WATCHED = [
 # Tests of a file: those of its folder, its doctests, and these.
 BESIDES = [
     "tests/contracts/test_running_privacy.py",
+    "tests/contracts/test_covered.py",
     "tests/contracts/test_gates.py",
     "tests/contracts/test_fingerprints.py",
+    "tests/contracts/test_notions.py",
     "tests/contracts/test_promises.py",
     "tests/test_charge.py",
 ]
@@ -103,7 +105,7 @@ ELSEWHERE = {
     "privacy/noise.py": ["tests/decision/test_edges.py"],
     "decision/run.py": [
         "tests/changepoint/test_change_plan.py",
-        "tests/fit/test_edges.py",
+        "tests/fit/test_fit_test.py",
         "tests/bounds/test_histogram_test.py",
     ],
 }

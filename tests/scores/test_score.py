@@ -238,6 +238,43 @@ def small(table: list[int], first: int = -3) -> Score:
     )
 
 
+class TestLine:
+    @pytest.mark.parametrize(
+        ("table", "line"),
+        [
+            ([0, 0, 1, 2, 3, 4, 4, 2], (1, -1)),
+            ([4, 4, 3, 2, 1, 0, 0, 2], (-1, 5)),
+            ([0, 0, 1, 2, 2, 3, 4, 2], None),  # a flat cell inside
+            ([0, 0, 2, 4, 6, 8, 8, 2], None),  # two units a cell
+            ([0, 1, 2, 3, 2, 1, 0, 0], None),  # there and back
+            ([0, 0, 0, 4, 4, 4, 4, 4], None),  # a jump
+            ([0, 0, 1, 2, 3, 4, 4, 9], None),  # the odd score is the highest
+            ([5, 5, 5, 5, 5, 5, 5, 5], None),
+        ],
+    )
+    def test_known_tables(self, table: list[int], line: tuple[int, int] | None) -> None:
+        assert small(table).line == line
+
+    @settings(max_examples=200)
+    @given(
+        low=st.integers(-20, 20),
+        width=st.integers(2, 30),
+        sign=st.sampled_from([1, -1]),
+        offset=st.integers(-60, 60),
+        size=st.integers(3, 60),
+        odd=st.integers(0, 30),
+    )
+    def test_a_line_is_the_table(self, low: int, width: int, sign: int, offset: int, size: int, odd: int) -> None:
+        cells = np.clip(sign * np.arange(size) + offset, low, low + width)
+        score = small([*cells.tolist(), low + odd % (width + 1)])
+        if score.line is not None:
+            slope, start = score.line
+            again = np.clip(slope * np.arange(size) + start, score.low, score.high)
+            np.testing.assert_array_equal(again, score.table[:-1])
+        elif cells.min() == low and cells.max() == low + width and width > 2:
+            pytest.fail("a straight table was not recognised")
+
+
 class TestTotals:
     def test_negative_scores_count_too(self) -> None:
         score = small([-4, -3, 0, 1, 0])
