@@ -204,14 +204,10 @@ def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[obje
     from rich import box
     from rich.table import Table
 
-    width = _width()
-    narrow = width < NARROW
+    narrow = _width() < NARROW
     kept = [place for place, heading in enumerate(headings) if not narrow or heading not in DROPPED]
     names = [headings[place] for place in kept]
     cells = [[plain(row[place]) for place in kept] for row in rows]
-    if narrow and _least(names, cells, left) > width:
-        _print(title, _stacked(names, cells))
-        return
     gap = 1 if narrow else 2
     table = Table(
         box=box.SIMPLE_HEAD, show_edge=not narrow, pad_edge=False, padding=(0, gap, 0, 0), collapse_padding=True
@@ -223,31 +219,6 @@ def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[obje
     for row in cells:
         table.add_row(*map(_text, row))
     _print(title, table)
-
-
-def _least(names: Sequence[str], cells: Sequence[Sequence[str]], left: Sequence[str]) -> int:
-    """Return the least width of a table in which words are wrapped, and numbers, dates and names are not."""
-    widths = [
-        max(len(word) for cell in column for word in (cell.split() if name in left and " " in cell else [cell]) or [""])
-        for name, column in zip(names, zip(names, *cells, strict=True), strict=True)
-    ]
-    return sum(widths) + 2 * (len(widths) - 1) + 1
-
-
-def _stacked(names: Sequence[str], cells: Sequence[Sequence[str]]) -> Any:
-    """Return the rows one below the other, each value beside its heading."""
-    from rich.table import Table
-
-    table = Table.grid(padding=(0, 2), expand=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for place, row in enumerate(cells):
-        if place:
-            table.add_row("", "")
-        for name, value in zip(names, row, strict=True):
-            if value:
-                table.add_row(f"  {plain(name)}", _text(value))
-    return table
 
 
 def _text(value: object) -> Any:

@@ -62,10 +62,10 @@ MANY_ROWS, MANY_WIDTHS = 16, 5_000
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Ratios in increasing order, perhaps infinite, and their probabilities under P and Q.
+    """The law of the unclamped ratio: values in increasing order and their probabilities under P and Q.
 
     Attributes:
-        ratios: the log-likelihood ratios.
+        ratios: the log-likelihood ratios, which may be infinite.
         p, q: their probabilities under P and under Q.
         parts: for sets, the parts of the two sets that P and Q are members of.
         upper: for a two-sided question, the probabilities under the alternative above P; Q is the one below.
@@ -85,7 +85,7 @@ class Profile:
         around: Neighbourhood = REPLACE,
         start: Fraction | None = None,
     ) -> Curves | TwoSidedCurves:
-        """Error rates of the tight test with this clamp, on a coarse lattice; with a ``start``, those of a decision."""
+        """Return the error rates of a test with this clamp, or of a decision with a ``start``, on a coarse lattice."""
         a, b = clamp
         low, high = max(a, float(self.ratios[0])), min(b, float(self.ratios[-1]))
         wide = notion.equivalent * MANY_WIDTHS < 1
@@ -140,7 +140,7 @@ class Profile:
         return float(np.sum((self.p + self.q) * values)) / 2
 
     def moments(self, clamp: tuple[float, float]) -> tuple[float, float, float]:
-        """Difference of means and the two variances of the clamped ratio."""
+        """Return the difference of the means and the two variances of the clamped ratio."""
         values = np.clip(self.ratios, *clamp)
         means = [float(np.sum(mass * values)) for mass in (self.p, self.q)]
         spreads = [float(np.sum(m * (values - mean) ** 2)) for m, mean in zip((self.p, self.q), means, strict=True)]
@@ -249,13 +249,13 @@ def _ladder(low: float, middle: float, high: float) -> list[Clamp]:
 
 
 def _counts(profile: Profile) -> list[Clamp]:
-    """For few values, the clamps between neighbouring values: they count the records on one side."""
+    """Return the clamps between neighbouring values, if there are few: they count the records on one side."""
     ends = np.clip(profile.values, -1e3, 1e3).tolist() if profile.few else []  # finite ones
     return [(a, b) for a, b in pairwise(ends) if a < b]
 
 
 def rough_clamp(profile: Profile, notion: Notion, n: int, around: Neighbourhood = REPLACE) -> Clamp:
-    """About the best clamp, by the means and variances of the noisy total, without computing error rates."""
+    """Return an approximately best clamp, by the means and variances of the noisy total."""
     tried: dict[Clamp, float] = {}
     spread = _noise_variance(notion)
 
@@ -269,7 +269,7 @@ def rough_clamp(profile: Profile, notion: Notion, n: int, around: Neighbourhood 
 
 
 def _ranked(profile: Profile, notion: Notion, n: int, around: Neighbourhood) -> list[tuple[float, float, float]]:
-    """(deflection, a, b) for all clamps of the grid, the largest deflection first."""
+    """Return (deflection, a, b) for all clamps of the grid, the largest deflection first."""
     least, most = float(profile.ratios[0]), float(profile.ratios[-1])
     size, spread = profile.typical, _noise_variance(notion)
     lows = sorted({max(-g * size, least) for g in _GRID})
@@ -278,7 +278,7 @@ def _ranked(profile: Profile, notion: Notion, n: int, around: Neighbourhood) -> 
 
 
 def _deflection(profile: Profile, clamp: Clamp, spread: float, n: int, around: Neighbourhood) -> float:
-    """Difference of the means over the standard deviation of the noisy total, by which clamps are ranked."""
+    """Return the difference of the means over the standard deviation of the noisy total, which ranks clamps."""
     gap, null, alternative = profile.moments(clamp)
     low, high = max(clamp[0], float(profile.ratios[0])), min(clamp[1], float(profile.ratios[-1]))
     width = around.extent(low, high, profile.centre(clamp))
@@ -286,7 +286,7 @@ def _deflection(profile: Profile, clamp: Clamp, spread: float, n: int, around: N
 
 
 def _noise_variance(notion: Notion) -> float:
-    """Variance of the canonical noise for a width of 1, without a lattice."""
+    """Return the variance of the canonical noise for a width of 1, without a lattice."""
     if isinstance(notion, Pure):
         return 1 / (2 * math.sinh(min(notion.epsilon, 40) / 2)) ** 2 + 1 / 12
     units = 1 << 10
@@ -438,7 +438,7 @@ class Tuner:
         return self._with(problem=problem, clamp=clamp or self.method.clamp)
 
     def rivals(self, n: int) -> Iterator[Tuner]:
-        """Tuners of other tests with the same privacy, one of which may be slightly better.
+        """Yield tuners of other tests with the same privacy, one of which may be slightly better.
 
         If the clamp is tuned, their clamps are the paper's and the next best ones; for a decision there are also the
         tests that release their statistic. A rival can be better because the clamp is tuned on a coarse lattice or for
@@ -462,7 +462,7 @@ class Tuner:
         return best._own_test(n)
 
     def _own_test(self, n: int) -> PrivateTest:
-        """This tuner's test on n records. The last test is remembered."""
+        """Return this tuner's own test on n records. The last one is cached."""
         if self._last_test is None or self._last_test.n != n:
             self._last_test = self._make_test(n)
         return self._last_test
@@ -546,7 +546,7 @@ class Tuner:
         return calibrated_noise(self.method.kind, score, self.problem.privacy, clamp, self.problem.around.rows, start)
 
     def _margin(self, score: Score, noise: Noise, n: int) -> float:
-        """How far the best cutoff exceeds the goal under the first laws of the score."""
+        """Return the margin by which the best cutoff exceeds the goal, under the first laws of the score."""
         return self.goal.margin(Curves.of(score, n, noise))
 
     def score_for(self, n: int) -> Score:
@@ -589,7 +589,7 @@ class Tuner:
         return self._worst_cases[clamp, n]
 
     def margin(self, n: int) -> float:
-        """How far the best test on n records, of this tuner and its rivals, exceeds the goal.
+        """Return the margin by which the best test on n records, of this tuner and its rivals, exceeds the goal.
 
         The rivals are computed only if this tuner's own test misses the goal.
         """
@@ -597,7 +597,7 @@ class Tuner:
         return own if own >= 0 else max([own, *(rival.own_margin(n) for rival in self.rivals(n))])
 
     def own_margin(self, n: int) -> float:
-        """How far this tuner's own test on n records exceeds the goal, exactly; negative if it misses the goal."""
+        """Return the exact margin by which this tuner's own test on n records exceeds the goal; negative below it."""
         score = self.score_for(n)
         if not self._has_curves(score):
             test = self._own_test(n)
@@ -732,7 +732,7 @@ class Tuner:
 
 
 def _ahead(score: Score, n: int) -> int:
-    """Number of sample sizes above n that are checked for dips of the power.
+    """Return the number of sample sizes above n that are checked for dips of the power.
 
     With many scores the power has no sawtooth. With few, the length of a tooth is the number of records in which the
     rarest score occurs once on average.

@@ -159,7 +159,7 @@ _ROUNDS = 6
 
 @dataclass(frozen=True)
 class Shifted:
-    """Noise and cutoff for the total M S - C count, with M the ``scale`` and C the ``shift``."""
+    """The noise and the cutoff for the total M S - C count, where M is the ``scale`` and C the ``shift``."""
 
     noise: Noise
     cutoff: Fraction
@@ -194,7 +194,7 @@ def centred(score: Score, kind: str, notion: Notion, n: int, alpha: float | None
 
 
 def _advantage(score: Score, n: int, found: Shifted) -> float:
-    """About the advantage of a test with this shift."""
+    """Return an approximation of the advantage of a test with this shift."""
     noise, threshold = found.noise, Fraction(n * found.shift, found.scale)
     coarse = noise.coarser(found.scale)
     if coarse is not None and len(score.support) > FEW_VALUES:
@@ -239,7 +239,7 @@ def kind_noise(kind: str, notion: Notion, width: Fraction, step: Fraction) -> No
 
 
 def _at_most_alpha(score: Score, n: int, found: Shifted, alpha: float) -> Shifted:
-    """Noise and shift with the largest integer cutoff, below the given one, whose type I error is at most alpha."""
+    """Return the shift with the largest integer cutoff, up to the given one, whose type I error is at most alpha."""
     scores = found.scale * score.support - found.shift
     totals = [NoisyTotal(scores, law, n, found.noise) for law in score.null_laws]
 

@@ -83,7 +83,7 @@ class Inversion:
         return self if count is None else replace(self, n=max(round(count), 1), count_noise=None)
 
     def _numbers(self, count: Fraction | None, miss: float, level: float) -> list[Inversion]:
-        """Inversions that cover every number of records that a noisy number leaves possible.
+        """Return inversions that cover every number of records that a noisy number leaves possible.
 
         If more than ``MOST_NUMBERS`` are possible, each inversion covers several numbers. How many it covers depends on
         the noise alone, not on what was drawn.
@@ -104,7 +104,7 @@ class Inversion:
         ]
 
     def _together(self, away: int) -> int:
-        """How many numbers of records one inversion covers if a noisy number is off by at most ``away``."""
+        """Return how many numbers of records one inversion covers, if a noisy number is off by at most ``away``."""
         return -(-(2 * away + 1) // MOST_NUMBERS)
 
     def off_by(self, miss: float) -> int:
@@ -147,7 +147,7 @@ class Inversion:
         return min(tail + self.chance, 1.0) if self.more else tail
 
     def _moved(self, law: Floats, side: int) -> int:
-        r"""How far up (``side`` 1) or down (-1) up to ``more`` further records move a total.
+        r"""Return how far up (``side`` 1) or down (-1) ``more`` further records can move a total.
 
         Further than :math:`\pm m \mu + (b - a) \sqrt{m \log(1/\text{chance})/2}` m records of mean :math:`\mu` in
         [a, b] move it with probability ``chance`` at most (Hoeffding 1963), and further than m times the end never.
@@ -185,7 +185,7 @@ class Inversion:
         return value, self.spread(value)
 
     def spread(self, value: float) -> float:
-        """About the standard deviation of the estimate for a value of the parameter; at most the whole range."""
+        """Return the approximate standard deviation of the estimate for a value of the parameter."""
         low, high = self.family.inner
         step = 1e-5 * (high - low)
         before, after = max(value - step, low), min(value + step, high)
@@ -400,7 +400,7 @@ def _on_lattice(total: Fraction, noise: Noise) -> Fraction:
 
 
 def _between_totals(number: float) -> Fraction:
-    """Halfway between two values of a noisy total, near this one."""
+    """Return a number halfway between two values of a noisy total, near this one."""
     return math.floor(number) + Fraction(1, 4)
 
 

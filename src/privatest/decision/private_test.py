@@ -199,7 +199,7 @@ class PrivateTest(Budgeted[Release]):
 
     @property
     def noise_sd(self) -> float:
-        """Standard deviation of the noise, in nats."""
+        """The standard deviation of the noise, in nats."""
         return math.sqrt(self.noise.variance) * float(self.score.step / self.scale)
 
     @property
@@ -220,16 +220,16 @@ class PrivateTest(Budgeted[Release]):
 
     @cached_property
     def null_total(self) -> NoisyTotal:
-        """Law of the noisy total when the records come from P."""
+        """The law of the noisy total if the records come from P."""
         return NoisyTotal(self.scale * self.score.support - self.shift, self.score.null_law, self.n, self.noise)
 
     @cached_property
     def alternative_total(self) -> NoisyTotal:
-        """Law of the noisy total when the records come from Q."""
+        """The law of the noisy total if the records come from Q."""
         return NoisyTotal(self.scale * self.score.support - self.shift, self.score.alternative_law, self.n, self.noise)
 
     def masses(self, edges: Sequence[Fraction | int]) -> tuple[Floats, ...]:
-        """Probabilities, under P and under Q, that the noisy total lies between neighbouring edges, for pictures.
+        """Return the probabilities, under P and under Q, that the noisy total lies between neighbouring edges.
 
         For sets they are those under the worst laws; a two-sided test has a third array, for the alternative above.
 
@@ -267,7 +267,7 @@ class PrivateTest(Budgeted[Release]):
 
     @cached_property
     def alpha(self) -> float:
-        """Type I error, exact: probability of "alternative" under P, the largest over P if that is a set.
+        """The exact type I error: the probability of "alternative" under P, the largest one if P is a set.
 
         For a two-sided test it is the sum of the largest tails on both sides.
         """
@@ -276,7 +276,7 @@ class PrivateTest(Budgeted[Release]):
 
     @cached_property
     def beta(self) -> float:
-        """Type II error, exact: probability of "null" under Q, the largest over Q if that is a set.
+        """The exact type II error: the probability of "null" under Q, the largest one if Q is a set.
 
         For a two-sided test it is the probability that the statistic is not on the side of Q.
         """
@@ -292,11 +292,11 @@ class PrivateTest(Budgeted[Release]):
 
     @property
     def advantage(self) -> float:
-        """1 - alpha - beta."""
+        """The advantage 1 - alpha - beta."""
         return 1.0 - self.alpha - self.beta
 
     def power(self, law: Any) -> float:
-        """Probability of "alternative" if all records come from ``law``, exact.
+        """Return the exact probability of "alternative" if all records come from ``law``.
 
         Under P it is alpha, under Q it is 1 - beta. Records that make no sense under P and Q count as odd records.
 
@@ -463,7 +463,7 @@ class PrivateTest(Budgeted[Release]):
 
     @property
     def released(self) -> str:
-        """What leaves: "statistic", the noisy sum in nats; "level", how many widths above; or the "decision" alone."""
+        """The released value: "statistic" (the noisy sum in nats), "level" (widths above the cutoff) or "decision"."""
         if self.noise.decision_only:
             return "decision"
         return "statistic" if self.noise.spacing == 1 else "level"
@@ -500,7 +500,7 @@ class PrivateTest(Budgeted[Release]):
         return inversion.interval(round(noisy) + self.noise.offset, float(numbers.probability(confidence=confidence)))
 
     def power_along(self, family: str, values: Sequence[float]) -> Floats:
-        """:meth:`power` of several members of a family that differ in one parameter.
+        """Return the :meth:`power` for several members of a family that differ in one parameter.
 
         Args:
             family: text with a question mark for the parameter, such as "normal(mean=?, sd=1)".
@@ -513,7 +513,7 @@ class PrivateTest(Budgeted[Release]):
     def plot_power(
         self, family: str, *, between: tuple[float, float], ax: Axes | None = None, points: int = 81
     ) -> Axes:
-        """The probability of "alternative" along a parameter, for ``"normal(mean=?, sd=1)", between=(-1, 2)`` its mean.
+        """Draw the probability of "alternative" along a parameter, such as the mean of ``"normal(mean=?, sd=1)"``.
 
         Args:
             family: as for :meth:`power_along`.
@@ -525,18 +525,18 @@ class PrivateTest(Budgeted[Release]):
         return pictures.power_along(self, family, between, ax, points=points)
 
     def plot(self, ax: Axes | None = None, *, release: Release | None = None) -> Axes:
-        """The exact law of the noisy statistic under P and under Q, the threshold, and a release of this test."""
+        """Draw the exact law of the noisy statistic under P and under Q, the threshold, and a release of this test."""
         from privatest import pictures
 
         return pictures.private_test(self, ax, release=release)
 
     @property
     def title(self) -> str:
-        """Names the test."""
+        """The kind of test and the hypotheses."""
         return f"Test {self.name!r} of {self.null} against {self.alternative}"
 
     def facts(self) -> list[Fact]:
-        """The question, the exact error rates, and what the test does to a record."""
+        """Return the question, the exact error rates, and the settings of the test."""
         public = (
             "records, public" if self.neighbours == "replace" else "records, as expected; their number is not revealed"
         )

@@ -218,13 +218,13 @@ class Goal:
         return cls(advantage=0.0) if alpha is None else cls(alpha=numbers.probability(alpha=alpha), beta=0.0)
 
     def margin(self, curves: Curves | TwoSidedCurves) -> float:
-        """How far the best cutoff exceeds the goal; negative if it misses the goal. It increases with the power."""
+        """Return the margin by which the best cutoff exceeds the goal; it is negative if the goal is missed."""
         if self.alpha is None:
             return curves.best_advantage() - (self.advantage or 0.0)
         return (self.beta or 0.0) - curves.beta_at(self.alpha)
 
     def surplus(self, alpha: float, beta: float) -> float:
-        """How far a test with these error rates exceeds the goal; negative if it misses the goal."""
+        """Return the margin by which a test with these error rates exceeds the goal; negative if it is missed."""
         if self.alpha is None:
             return 1.0 - alpha - beta - (self.advantage or 0.0)
         return min(self.alpha - alpha, (self.beta or 0.0) - beta)

@@ -1,4 +1,4 @@
-r"""p-values, the hypotheses that the data fit, and e-values: everything computed from one noisy total.
+r"""p-values and e-values of a noisy total, and the hypotheses that the data fit.
 
 The p-value is the probability, under the null hypothesis, of a noisy total at most as large as the one that was drawn;
 for sets it is the largest over the set, and for two-sided tests twice the smaller tail.
@@ -127,7 +127,7 @@ def binned_ratio(null: NoisyTotal, alternative: NoisyTotal, cutoff: Fraction, no
 
 
 def likelihood_ratio(null: NoisyTotal, alternative: NoisyTotal, low: Fraction, high: Fraction) -> float:
-    """Pr_Q[low < T <= high] / Pr_P[low < T <= high], rounded down."""
+    """Return Pr_Q[low < T <= high] / Pr_P[low < T <= high], rounded down."""
     return _mass(alternative, low, high)[0] / max(_mass(null, low, high)[1], 1e-300)
 
 
@@ -147,7 +147,7 @@ def _last_vanishing(total: NoisyTotal, cutoff: Fraction, width: int) -> int:
 
 
 def _mass(total: NoisyTotal, low: Fraction, high: Fraction) -> tuple[float, float]:
-    """Bounds on Pr[low < T <= high], from the tail that gives them a small relative error."""
+    """Return bounds on Pr[low < T <= high], computed from the tail that gives them a small relative error."""
     above = total.bounded_sf(low)
     if above.value <= 0.5:
         far = total.bounded_sf(high)

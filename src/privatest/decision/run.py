@@ -144,7 +144,7 @@ class Outcome(Described):
         return (self.privacy is not None or math.isfinite(self.epsilon)) and not self.simulated
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON (infinity as the text "inf"): every field, and every other fact by its name."""
+        """Return plain values, ready for JSON (infinity as the text "inf"): every field, and other facts by name."""
         odd = () if self.odd_share is not None else ("odd_share", "odd_margin", "odd_epsilon")
         left_out = {"design", "drawn", *odd, *(name for name in ("privacy", "persons") if not getattr(self, name))}
         kept = {one.name: plain_value(getattr(self, one.name)) for one in fields(self) if one.name not in left_out}
@@ -165,7 +165,7 @@ class Outcome(Described):
 
     @property
     def title(self) -> str:
-        """What this is, and of which question where that is known."""
+        """The kind of outcome and, if it is known, the question."""
         return (
             self.KIND if self.design is None else f"{self.KIND}: {self.design.title[:1].lower()}{self.design.title[1:]}"
         )
@@ -271,7 +271,7 @@ class Besides(ABC):
         return records
 
     def draw(self, design: Any, records: Any, source: RandomSource) -> Draw:  # noqa: ARG002 - not all draw
-        """What is drawn for the addition alone."""
+        """Draw the noise of the addition, if it has any."""
         return None
 
     @abstractmethod
@@ -388,7 +388,7 @@ class Designed(Described):
             return found
 
     def to_json(self) -> str:
-        """JSON text from which :meth:`from_json` restores the design exactly."""
+        """Return JSON text from which :meth:`from_json` restores the design exactly."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
     @classmethod
@@ -462,7 +462,7 @@ class Design(Designed, Generic[R]):
 
     @abstractmethod
     def question(self) -> dict[str, Any]:
-        """Everything besides the data and their place that an outcome depends on, ready for JSON."""
+        """Return everything besides the data and their place on which an outcome depends, ready for JSON."""
 
     def opened(self, source: Any, **where: Any) -> Any:
         """Open the records of a source. Raises InvalidInput if they do not promise what this design needs.
@@ -527,25 +527,25 @@ class Design(Designed, Generic[R]):
         request: str | None = None,
         rng: np.random.Generator | None = None,
     ) -> R:
-        """Run it once on data: of exactly n records where n is public and given, else of any number.
+        """Run the design once on data, which have exactly n records if the design has a public n.
 
         Args:
             data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
                 with ``column``.
-            column: which column holds the records.
-            unit: which column says whose row it is. A person with m rows counts as min(m, k) records, k being
-                ``max_rows_per_unit`` (1 where the design has no such setting), and all rows are hidden together. Sums
-                add all rows of a person, scaled to k where there are more; where cells are counted (tables and tests by
-                them, fits, the best possible tests, the first of two steps), k rows of each are drawn without looking
-                at them; where order matters, the first k count. Rows that say nobody's are not used.
-            order: which column gives the order of time; refused by tests, which do not look at it.
-            odd_epsilon: release also, for so much more epsilon, about which share of the records made no sense to the
-                question (``release.odd_share``): those that are missing, unreadable or outside of what it is about.
-            ledger, dataset, request: charge epsilon to the data set's budget before anything is released; the ledger
-                is a :class:`privatest.Ledger`, or the path or URL of one that is there. The same
-                request again returns the same release, free of charge.
-            rng: only for simulations: a seeded generator in place of the operating system's randomness. The
-                release then says that it is simulated, and is not private.
+            column: the column that holds the records.
+            unit: the column that names the person of each row. A person with m rows counts as min(m, k) records, where k
+                is ``max_rows_per_unit`` (1 if the design has no such setting), and all rows are hidden together. Sums
+                add all rows of a person, scaled to k rows if there are more. If cells are counted (tables and tests by
+                them, fits, the best possible tests, the first of two steps), k rows of each person are drawn without
+                looking at them. If order matters, the first k rows count. Rows without a person are not used.
+            order: the column that gives the order of time; refused by designs that do not use the order.
+            odd_epsilon: also release, for this much more epsilon, a noisy share of the records that made no sense to
+                the question (``release.odd_share``): missing, unreadable, or outside of what it is about.
+            ledger, dataset, request: charge epsilon to the data set's budget before anything is released. The ledger is
+                a :class:`privatest.Ledger`, or the path or URL of an existing one. The same request again returns the
+                same release, free of charge.
+            rng: only for simulations: a seeded generator in place of the operating system's randomness. The release is
+                then called simulated, and is not private.
         """
         where = {"column": column, "unit": unit, "order": order}
         payer = {"ledger": ledger, "dataset": dataset, "request": request}
@@ -564,7 +564,7 @@ class Design(Designed, Generic[R]):
         odd_epsilon: Number | None = None,
         besides: Besides | None = None,
     ) -> R:
-        """:meth:`run` on records that are open already: those of ``data``, which lie ``where``. None: to be opened.
+        """Do what :meth:`run` does, on records that may be open already.
 
         Args:
             records: open records; None: they are opened from ``data``.
@@ -620,14 +620,14 @@ class Design(Designed, Generic[R]):
         return replace(found, design=self, persons=_of_persons(data, where))
 
     def to_dp_event(self) -> Any:
-        """One run as an event of ``dp_accounting`` (extra ``accounting``), for its accountants as made by default."""
+        """Return one run as an event of ``dp_accounting`` (extra ``accounting``), for its default accountants."""
         from privatest.privacy.composition import event_of  # an extra
 
         self._check_private("has no event")
         return event_of(self.privacy)
 
     def privacy_loss_distribution(self) -> Any:
-        """The privacy-loss distribution of one run, by ``dp_accounting`` (extra ``accounting``), from its notion."""
+        """Return the privacy-loss distribution of one run, by ``dp_accounting`` (extra ``accounting``)."""
         from privatest.privacy.composition import loss_distribution  # an extra
 
         self._check_private("has no privacy-loss distribution")
@@ -661,7 +661,7 @@ def _of_persons(data: Any, where: Mapping[str, str | None]) -> bool:
 
 
 def _unit_of(data: Any) -> str | None:
-    """``ANYBODY`` for records of persons that were opened before, so that their column is not known; else None."""
+    """Return ``ANYBODY`` for opened records of persons, whose column is not known; else None."""
     promise = getattr(data, "promise", None)
     return None if getattr(promise, "rows", None) is None else ANYBODY
 
@@ -762,7 +762,7 @@ class Release(Outcome):
 
     @property
     def evalue(self) -> float | None:
-        """Evidence against P, from what was released: under P its mean is at most 1, so it combines with others.
+        """The evidence against P in this release, whose mean under P is at most 1, so that it combines with others.
 
         See :func:`privatest.results.combine_evalues`. It is None in a release that was read from a document,
         which does not hold its test, and in a release with neither a statistic nor a p-value.
@@ -804,7 +804,7 @@ class Release(Outcome):
         )
 
     def _against_custom(self, level: float | None) -> str:
-        """Why a small p-value stands beside "null", or a large one beside "alternative"; empty where neither does."""
+        """Explain a small p-value beside "null", or a large one beside "alternative"; empty if there is neither."""
         if level is None or self.pvalue is None or (self.pvalue < CUSTOMARY) == (self.decision == "alternative"):
             return ""
         if 0.9 * CUSTOMARY <= level <= CUSTOMARY:  # alpha=0.05 of a discrete statistic
@@ -826,7 +826,7 @@ class Release(Outcome):
         )
 
     def _either(self) -> str:
-        """What to report where the data are consistent with both hypotheses, or only with that not decided for."""
+        """Say what to report if the data fit both hypotheses, or only the one that was not decided for."""
         if self.fits in (None, "neither", self.decision):
             return ""
         if self.fits == "both":

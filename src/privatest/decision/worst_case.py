@@ -25,7 +25,6 @@ from privatest.hypotheses.distribution import Leaf, Side
 from privatest.hypotheses.parse import Hypotheses, matched, nearest
 from privatest.hypotheses.sets import Box
 from privatest.laws import Curves, NoisyTotal
-from privatest.laws.fourier import fast_length
 from privatest.numbers import Floats, Integers
 from privatest.privacy import Noise
 from privatest.progress_events import each
@@ -37,9 +36,6 @@ from privatest.scores.score_law import cdf_points, envelope, every_score, member
 ROUNDS = 3
 # Ratios are clipped to this many nats to find out on which side of the null an alternative lies.
 CLIP = 1.0
-FEW_SCORES, MOST_TOTALS = 64, 2**16
-"""For more scores than the first number, laws are compared by transforms, on at most the second number of totals."""
-
 
 SLACK = 1e-4
 """Largest difference between the stated error and that of some member of the set."""
@@ -73,7 +69,7 @@ Known = dict[tuple[Any, ...], Floats]
 def worst_laws(
     score: Score, leaf: Leaf, side: Side, error: Callable[[Floats], float], known: Known | None = None
 ) -> list[Worst]:
-    """Laws such that the score of every member is stochastically at least (at most) one of them, the worst first.
+    """Return laws such that the score of every member is stochastically at least (at most) one of them, worst first.
 
     Args:
         score: the score.
@@ -132,7 +128,7 @@ def worst_laws(
 
 
 def bounding_law(score: Score, leaf: Leaf, side: Side) -> Floats:
-    """One law on :func:`every_score` that no member of a leaf is lower (higher) than."""
+    """Return one law on :func:`every_score` that is at most (at least) that of every member of a leaf."""
     if isinstance(leaf.of, Distribution):
         return leaf.worst(member_law(score, leaf.of), side)
     return leaf.worst(envelope(cdf_points(score, leaf.of), every_score(score), leaf.of, side), side)
@@ -418,9 +414,6 @@ def _worst_of_leaves(
 
 def _error(support: Integers, n: int, noise: Noise, cutoff: Fraction, *, upper: bool) -> Callable[[Floats], float]:
     """A function from a law to the probability of a noisy total up to the cutoff; with ``upper``, beyond it."""
-    low = int(support[0])
-    if len(support) > FEW_SCORES and n * FEW_SCORES <= MOST_TOTALS:
-        return _quick_error(support - low, n, noise, cutoff - n * low, upper=upper)
 
     def error(law: Floats) -> float:
         curves = Curves(support, law, law, n, noise)
@@ -430,33 +423,6 @@ def _error(support: Integers, n: int, noise: Noise, cutoff: Fraction, *, upper: 
             return 1 - below if upper else below
         total = NoisyTotal(support, law, n, noise)
         return total.sf(cutoff) if upper else total.cdf(cutoff)
-
-    return error
-
-
-def _quick_error(scores: Integers, n: int, noise: Noise, cutoff: Fraction, *, upper: bool) -> Callable[[Floats], float]:
-    """About what :func:`_error` returns, for scores that start at 0: to find the worse of two laws.
-
-    It is the mean of the noise's cdf at ``cutoff - S``. By Parseval's theorem it is a sum over frequencies, in which
-    the noise's factors are the same for every law. If n scores have too many totals, the mass of each score is shared
-    between its neighbours on a coarser lattice, which changes neither means nor the order of laws.
-    """
-    step = -(-n * int(scores[-1]) // MOST_TOTALS)
-    below, part = np.divmod(scores, step)
-    most = int(below[-1]) + 1
-    totals = n * most + 1
-    size = fast_length(totals)
-    away = math.floor(2 * cutoff) / 2 - float(step) * np.arange(totals)  # noise lies on integers or halves
-    weights = np.conj(np.fft.rfft(noise.sf(away) if upper else noise.cdf(away), size))
-    weights[1 : (size + 1) // 2] *= 2
-    least = math.exp(-80 / n)
-
-    def error(law: Floats) -> float:
-        moved = law * (part / step)
-        masses = np.bincount(below, law - moved, most + 1) + np.bincount(below + 1, moved, most + 1)
-        waves = np.fft.rfft(masses, size)
-        seen = np.abs(waves) ** 2 > least
-        return float((np.exp(n * np.log(waves[seen])) @ weights[seen]).real) / size
 
     return error
 

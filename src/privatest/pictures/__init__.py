@@ -1,4 +1,4 @@
-"""Pictures of plans and releases (extra ``[plot]``): what the ``plot`` methods of the results draw.
+"""Pictures of plans and releases (extra ``[plot]``), which the ``plot`` methods of results draw.
 
 Every picture is made of public numbers (P, Q, epsilon, n and what follows from them) and of what was released; none
 is ever given data.

@@ -1,4 +1,4 @@
-"""What all pictures share: figures, colours, line styles, legends, texts that are safe to draw, and PNG files.
+"""Figures, colours, line styles, legends, texts that are safe to draw, and PNG files, for all pictures.
 
 Colours are Okabe and Ito's, which people with any colour vision can tell apart; every line and area also has a style
 or a hatch of its own, so that a picture reads in black and white.

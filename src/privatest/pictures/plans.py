@@ -94,7 +94,7 @@ def decomposition(split: Decomposition, ax: Axes | None = None) -> Axes:
 
 
 def _densities(split: Decomposition) -> tuple[Floats, Floats, Floats, float]:
-    """Points, both densities there, and the height of the picture: spikes of less than 5% of the mass are cut off."""
+    """Return points, both densities there, and the height of the picture; spikes below 5% of the mass are cut."""
     pair: Any = split.pair
     laws = pair.null, pair.alternative
     levels = np.concatenate([[OUTSIDE], np.linspace(0.01, 0.99, 197), [1 - OUTSIDE]])
@@ -123,7 +123,7 @@ def _ends_of_pieces(pieces: Any) -> list[float]:
 
 
 def _atoms(split: Decomposition) -> tuple[Floats, Floats, Floats, list[str]]:
-    """Places, both probabilities, names."""
+    """Return the places, both probabilities and the names of atoms."""
     pair: Any = split.pair
     if pair.kind == "labels":
         names = [plain(label, 16) for label in pair.labels]
@@ -139,7 +139,7 @@ def _atoms(split: Decomposition) -> tuple[Floats, Floats, Floats, list[str]]:
 
 
 def _sides(split: Decomposition, p: Floats, q: Floats) -> list[tuple[str, Floats, Floats, str, str, float, float]]:
-    """For P and for Q: letter, its own height, the other's, colour, hatch, level of the clamp, D_epsilon."""
+    """Return for P and for Q: letter, its height, the other's height, colour, hatch, level of the clamp, D_epsilon."""
     a, b = split.clamp
     epsilon, pair = split.epsilon, split.pair
     return [
@@ -149,12 +149,12 @@ def _sides(split: Decomposition, p: Floats, q: Floats) -> list[tuple[str, Floats
 
 
 def _cap(other: Floats, level: float) -> Floats:
-    """e^level times the other law."""
+    """Return e^level times the other law."""
     return other * math.exp(min(level, 700.0))
 
 
 def _texts(split: Decomposition, letter: str, found: float) -> tuple[str, str, str]:
-    """Legends of the multiple, of the excess over e^epsilon, and of the further excess over e^epsilon'."""
+    """Return the legends of the multiple, of the excess over e^epsilon, and of that over e^epsilon'."""
     other = "Q" if letter == "P" else "P"
     share = r"$e^{\epsilon}$"
     prime = r"$e^{\epsilon'}$"
@@ -239,10 +239,10 @@ SHADES = {"tails": "#EFEFEF", "core": "#DADADA", "free": "#FFFFFF"}
 
 
 def complexity(found: SampleComplexity, pair: Pair, ax: Axes | None = None, *, patience: float = PATIENCE) -> Axes:
-    """Records against epsilon around the given one, both on logarithmic scales.
+    """Draw the number of records against epsilon, around the given one, both on logarithmic scales.
 
-    The curves leave out constants, as the theorem does; the markers are exact: the records that the default test needs
-    for advantage 2/3, and what no private test can do without. They are computed at as many epsilons as ``patience``
+    The curves leave out constants, as the theorem does. The markers are exact: the sample size of the default test for
+    advantage 2/3, and the number that every private test needs. They are computed at as many epsilons as ``patience``
     (in seconds) allows, the given one first.
     """
     low, high = _range(found)
@@ -299,7 +299,7 @@ def _range(found: SampleComplexity) -> tuple[float, float]:
 def _exact(
     pair: Pair, epsilon: float, low: float, high: float, patience: float
 ) -> list[tuple[float, tuple[int | None, int | None]]]:
-    """(epsilon, (sample size, lower bound)), the given epsilon first, then from large (quick) to small (slow)."""
+    """Return (epsilon, (sample size, lower bound)), computed for the given epsilon first, then from large to small."""
     others = np.geomspace(high / 1.3, low * 1.3, EXACT_POINTS)
     start = time.monotonic()
     found: list[tuple[float, tuple[int | None, int | None]]] = []
@@ -340,7 +340,7 @@ WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
 
 
 def power_curve(curve: PowerCurve, ax: Axes | None = None) -> Axes:
-    """Advantage and both error rates against n, exact at every marker."""
+    """Draw the advantage and both error rates against n, exact at every marker."""
     order = np.argsort(curve.n)
     n = np.array(curve.n)[order]
     series = (
@@ -374,7 +374,7 @@ def power_curve(curve: PowerCurve, ax: Axes | None = None) -> Axes:
 
 
 def comparison(table: Comparison, ax: Axes | None = None) -> Axes:
-    """Records that each test needs, on a logarithmic scale, beside what no private test can do without."""
+    """Draw the sample size of each test on a logarithmic scale, and the number that every private test needs."""
     rows = list(table.rows)
     with drawing(ax, (8.6, 0.32 * len(rows) + 1.8)) as axes:
         known = [row.n for row in rows if row.n is not None]
@@ -406,7 +406,7 @@ def comparison(table: Comparison, ax: Axes | None = None) -> Axes:
 
 
 def notion_comparison(table: NotionComparison, ax: Axes | None = None) -> Axes:
-    """Records that every test needs under each notion, and the best test's where it is known."""
+    """Draw the number of records that every test needs under each notion, and the best test's if it is known."""
     rows = list(table.rows)
     with drawing(ax, (8.6, 0.34 * len(rows) + 1.8)) as axes:
         looks = {"as asked": BLUE, "is enough for it": ORANGE, "follows from it": SKY}

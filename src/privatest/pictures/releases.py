@@ -1,4 +1,4 @@
-"""Pictures of tests, estimates, comparisons of groups, change points and streams, with what they released.
+"""Pictures of tests, estimates, comparisons of groups, change points and streams, with their releases.
 
 - *Tests*: the law of the noisy statistic under both hypotheses, the threshold, and the released statistic.
 - *Intervals*: expected widths along a parameter, the power of a comparison along the difference, and the released
@@ -126,7 +126,7 @@ def fit_test(test: FitTest, ax: Axes | None = None, *, release: FitRelease | Non
 
 
 def _cutoffs(test: PrivateTest) -> list[Fraction]:
-    """Edges of bins, the test's cutoff among them, that cover nearly all of both laws."""
+    """Return edges of bins, including the test's cutoff, that cover nearly all of both laws."""
     score, noise = test.score, test.noise
     ordinary = np.abs(score.support) < INFINITE
     support = test.null_total.support
@@ -435,7 +435,7 @@ def _groups_title(design: GroupsDesign, release: GroupsRelease | None) -> tuple[
 
 
 def _powers(design: GroupsDesign, rate: float, both: bool, until: float) -> dict[float, float]:
-    """Power by lift, on both sides or on that of the alternative, as far as rates stay within 0 and 1."""
+    """Return the power by lift, on both sides or on that of the alternative, for rates between 0 and 1."""
     noise = design.noise.variance / design.fine**2
     spread = max(rate * (1 - rate), 0.02)
     error = math.sqrt(sum(spread / n + noise / n**2 for n in design.n))
@@ -466,7 +466,7 @@ def _between(release: GroupsRelease) -> str:
 def _marks(
     value: Callable[[float], float], rounds: Iterable[Iterable[float]], until: float, least: int
 ) -> dict[float, float]:
-    """Exact values by place, for as many rounds of places as time allows, but at least ``least``."""
+    """Return exact values by place, for as many rounds of places as time allows, but at least ``least``."""
     found: dict[float, float] = {}
     for count, places in enumerate(rounds):
         if count >= least and time.monotonic() > until:
@@ -516,7 +516,7 @@ RECORDS, SIMULATED = "record, in order of time", "SIMULATED, not private"
 
 
 def change_point(change: ChangePoint, ax: Axes | None = None) -> Axes:
-    """The indices with their accuracy on the line of records and, where blocks were released, their noisy sums."""
+    """Draw the indices with their accuracy on the line of records and, if blocks were released, their noisy sums."""
     count, block = len(change.indices), change.block
     if change.several:
         answer = f"{count} change{'' if count == 1 else 's'}" if change.changed else "No change found"
@@ -552,7 +552,7 @@ def _price(release: Any) -> str:
 
 
 def change_plan(plan: ChangePlan, curve: FailureCurve, ax: Axes | None = None) -> Axes:
-    """An upper bound on the probability that an index is off by more than a distance, and the promised accuracy."""
+    """Draw an upper bound on the probability that an index is off by more than a distance, and the accuracy."""
     distances, failures = np.asarray(curve.distances), np.asarray(curve.failures)
     last = max(int(np.searchsorted(distances, 2.5 * plan.accuracy)), 2)
     distances, failures = distances[:last], failures[:last]
