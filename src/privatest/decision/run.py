@@ -533,8 +533,8 @@ class Design(Designed, Generic[R]):
             data: array, list, pandas/polars/pyarrow column, a data frame, file, SQL table or Spark DataFrame together
                 with ``column``.
             column: the column that holds the records.
-            unit: the column that names the person of each row. A person with m rows counts as min(m, k) records, where k
-                is ``max_rows_per_unit`` (1 if the design has no such setting), and all rows are hidden together. Sums
+            unit: the column that names the person of each row. A person with m rows counts as min(m, k) records, where
+                k is ``max_rows_per_unit`` (1 if the design has no such setting), and all rows are hidden together. Sums
                 add all rows of a person, scaled to k rows if there are more. If cells are counted (tables and tests by
                 them, fits, the best possible tests, the first of two steps), k rows of each person are drawn without
                 looking at them. If order matters, the first k rows count. Rows without a person are not used.

@@ -233,7 +233,8 @@ class MonitorPlan(StreamPlan):
     Attributes:
         blocks: the releases and votes of the blocks.
         rule: the rule by which the alarm is raised.
-        beta, accuracy: as for :class:`Alarm`.
+        beta: probability with which an alarm's index may be off by more than its accuracy.
+        accuracy: as for :class:`Alarm`.
         mean_time_between_false_alarms: lower bound on the mean number of records until a false alarm.
         expected_delay: upper bound on the mean number of records from k* to the alarm.
         delay_bound: number of records after k* within which the alarm comes with probability at least 1 - beta.
