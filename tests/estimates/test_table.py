@@ -156,6 +156,29 @@ def test_answers_about_a_normal_column() -> None:
     assert table.fit("normal(40, 15)").decision == "alternative"
 
 
+def test_a_bound_is_tested_while_the_spread_is_unknown() -> None:
+    data = np.random.default_rng(11).normal(3, 2, 800)
+    table = table_of(data, between=(-12, 18), cells=30, epsilon=2)
+    found = table.test("normal(mean<=2, sd=?)", "normal(mean>=2.5, sd=?)", sd_between=(0.5, 8))
+    assert found.decision == "alternative"
+    assert found.pvalue < 1e-3 + 0.05
+    assert table.test("normal(mean<=3.4, sd=?)", "normal(mean>=4, sd=?)", sd_between=(0.5, 8)).pvalue > 0.9
+    assert table.test("normal(mean>=2.6, sd=?)", "normal(mean<=2, sd=?)", sd_between=(0.5, 8)).decision == "null"
+    with pytest.raises(InvalidInput, match="from the other side"):
+        table.test("normal(mean<=2, sd=?)", "normal(mean<=3, sd=?)", sd_between=(0.5, 8))
+
+
+def test_counts_by_mean_and_dispersion() -> None:
+    data = np.random.default_rng(12).negative_binomial(2, 2 / 6, 2_000)
+    table = table_of(data, labels=range(24), epsilon=2)
+    found = table.estimate("negative_binomial(mean=?, dispersion=?)", between=(0.5, 30), dispersion_between=(0.05, 5))
+    assert found.fits
+    assert found.interval["mean"][0] < 4 < found.interval["mean"][1]
+    assert found.interval["dispersion"][0] < 0.5 < found.interval["dispersion"][1]
+    with pytest.raises(InvalidInput, match="no parameter 'spread'"):
+        table.estimate("normal(mean=?, spread=?)", between=(0, 1))
+
+
 def test_a_family_that_does_not_fit_is_said_first() -> None:
     data = np.random.default_rng(2).negative_binomial(2, 0.4, 4_000)
     found = table_of(data, labels=range(16), epsilon=4).estimate("poisson(?)", between=(0.5, 10))

@@ -620,18 +620,59 @@ class Table(Outcome):
             **self._paid,
         )
 
-    def test(self, null: Any, alternative: Any, *, alpha: float | None = None) -> Release:
+    def test(
+        self,
+        null: Any,
+        alternative: Any,
+        *,
+        alpha: float | None = None,
+        between: tuple[float, float] | None = None,
+        **ranges: Any,
+    ) -> Release | TableFit:
         """Decide between two hypotheses: decision, p-value and which of the two fits, at no cost.
 
-        A missing record counts as one between the two. For error rates see ``release.design``.
+        A missing record counts as one between the two. For error rates see ``release.design``. If another parameter is
+        unknown, "normal(mean<=26, sd=?)" against "normal(mean>=28, sd=?)", the p-value is that of P, the largest over
+        the values of that parameter which the table leaves possible.
 
         Args:
             null, alternative: P and Q, distributions or sets, as for :func:`privatest.design`.
-            alpha: the largest type I error; None: the largest advantage.
+            alpha: the largest type I error; None: the largest advantage, or 0.05 beside a question mark.
+            between: beside a question mark, the range of the parameter that has the bound. Default: what the table
+                covers.
+            **ranges: the range of the parameter with the question mark, such as ``sd_between=(0.5, 8)``.
         """
+        if isinstance(null, str) and "?" in null:
+            return self._test_beside(null, alternative, 0.05 if alpha is None else alpha, between, ranges)
         test = self.power(null, alternative, alpha=alpha)
         released = test.release(str(test.total(np.array(self.doubled, dtype=object))), simulated=self.simulated)
         return replace(released, design=test, persons=self.persons)
+
+    def _test_beside(
+        self, null: str, alternative: Any, alpha: float, between: Any, ranges: Mapping[str, Any]
+    ) -> TableFit:
+        """The test of a bound on one parameter beside another that is unknown."""
+        from privatest.estimates.table_family import LOST, TableFamily, one_sided, read_family  # start-up: for models
+
+        alpha = numbers.probability(alpha=alpha)
+        error, possible = self._with_error(1 - min(alpha, EXTREME))
+        text, name, cut, below = one_sided(null, "null")
+        if (
+            one_sided(alternative, "alternative")[:2] != (text, name)
+            or one_sided(alternative, "alternative")[3] == below
+        ):
+            raise InvalidInput(
+                f"alternative={shown(alternative)} must bound the same parameter of the same family as "
+                f"null={shown(null)}, from the other side."
+            )
+        named = {key.removesuffix("_between"): value for key, value in ranges.items()}
+        named |= {} if between is None else {name: between}
+        box = read_family(text, named, self._edges if isinstance(self.cells, EdgeCells) else np.zeros(0))
+        unknown = TableFamily(box, self, tuple(possible))
+        lost = max(min(alpha, EXTREME) - error, 0.0)
+        found = unknown.one_sided_pvalue(unknown.names.index(name), cut, below=below, lost=LOST * alpha)
+        pvalue = min(found + lost, 1.0)
+        return TableFit("alternative" if pvalue <= alpha else "null", pvalue, alpha, null, **self._paid)
 
     def power(self, null: Any, alternative: Any, *, alpha: float | None = None) -> TableTest:
         """The test of two hypotheses by this table, with its exact error rates ``alpha`` and ``beta``.

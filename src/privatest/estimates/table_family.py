@@ -29,10 +29,10 @@ from scipy.optimize import brentq, minimize
 from privatest.decision.interval_inversion import normal_gap
 from privatest.errors import InvalidInput, shown
 from privatest.hypotheses import Distribution
-from privatest.hypotheses.distribution import number_text
-from privatest.hypotheses.families import FAMILIES, Parameter
+from privatest.hypotheses.distribution import Numbers, number_text
+from privatest.hypotheses.families import FAMILIES, POSITIVE, Family, Parameter
 from privatest.hypotheses.parse import parse
-from privatest.hypotheses.sets import Box
+from privatest.hypotheses.sets import Box, member_of
 from privatest.numbers import Floats, number_or_nan
 from privatest.scores import LabelCells
 from privatest.scores.score_law import cell_law
@@ -42,13 +42,15 @@ if TYPE_CHECKING:
     from privatest.laws.weighted_counts import Statistic
 
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\((.*)\)")
+_BOUND = re.compile(r"(\w+)\s*(<=|>=)\s*(-?[0-9.]+(?:e[-+]?[0-9]+)?)")
+_NUMBER = r"([0-9.]+(?:e[-+]?[0-9]+)?)"
 EXAMPLE = "'normal(mean=?, sd=?)' or 'poisson(mean=?)'"
 
 LOST = 0.04
 """The share of an interval's error probability that is spent on the other parameter."""
 PLACES = 5
 """At how many values of the other parameter a tail is computed."""
-GRID = (48, 24)
+GRID = (40, 12)
 """At how many values of the first and the second parameter the table's likelihood is computed to begin with."""
 STEP = 1e-4
 """Step of a numerical derivative, as a share of the parameter's range or, if it is positive, of its value."""
@@ -140,6 +142,19 @@ class TableFamily:
             return 1.0
         statistic = self.table.statistic(weights)
         return (statistic.tail if exact else statistic.rough_tail)(law, self.possible, side)
+
+    def one_sided_pvalue(self, which: int, cut: float, *, below: bool, lost: float) -> float:
+        """The p-value of the values of a parameter below (above) a cut, whatever the other parameter is.
+
+        It is the largest over the cut and values up to two standard errors beyond it, where it has fallen, and over the
+        values of the other parameter in a confidence set, whose error probability ``lost`` is added.
+        """
+        spread = self.errors(self.best)[which] * (-1 if below else 1)
+        low, high = self.ends[which]
+        values = {min(max(cut + spread * away, low), high) for away in (0.0, 0.25, 0.5, 1.0, 2.0)}
+        side = 1 if below else 0
+        lost = lost if len(self.free) > 1 else 0.0
+        return min(max(self._largest(which, value, side, lost, exact=True) for value in values) + lost, 1.0)
 
     # Where to begin ---------------------------------------------------------------------------------------------------
 
@@ -401,6 +416,44 @@ def _first_accepted(gap: Callable[[float], float], start: float, end: float, ste
     return min(max(found + sign * 2 * away, min(start, end)), max(start, end))
 
 
+def one_sided(text: Any, name: str) -> tuple[str, str, float, bool]:
+    """The family of a text such as "normal(mean<=26, sd=?)", the parameter, its bound, and whether it is an upper one.
+
+    Args:
+        text: the hypothesis.
+        name: what it is called in messages.
+    """
+    found = _BOUND.findall(text) if isinstance(text, str) else []
+    if len(found) != 1:
+        raise InvalidInput(
+            f"{name}={shown(text)} must have one bound beside a question mark, such as 'normal(mean<=26, sd=?)'."
+        )
+    parameter, sign, bound = found[0]
+    return _BOUND.sub(r"\1=?", text), parameter, float(bound), sign == "<="
+
+
+OVERDISPERSED = Family(
+    "negative_binomial",
+    "nbinom",
+    "whole numbers from 0 on",
+    (
+        Parameter("mean", POSITIVE, "the mean"),
+        Parameter("dispersion", POSITIVE, "the variance is mean + dispersion mean^2"),
+    ),
+    discrete=True,
+)
+"""The negative binomial family by its mean and dispersion, as regressions of counts have it."""
+
+
+@dataclass(frozen=True)
+class OverdispersedBox(Box):
+    """Members of the negative binomial family whose mean and dispersion lie between ends."""
+
+    def member(self, values: Sequence[float]) -> Numbers:
+        mean, dispersion = values
+        return member_of(FAMILIES["negative_binomial"], (1 / dispersion, 1 / (1 + mean * dispersion)))
+
+
 def read_family(text: Any, ranges: Mapping[str, Any], edges: Floats) -> Box:
     """The family that a text with question marks names, each unknown parameter with its range.
 
@@ -417,12 +470,19 @@ def read_family(text: Any, ranges: Mapping[str, Any], edges: Floats) -> Box:
     if family is None or len(words) > len(family.parameters):
         known = ", ".join(FAMILIES)
         raise InvalidInput(f"family={shown(text)} must be one of the named families: {known}.")
+    names = [word.rpartition("=")[0].strip() for word in words]
+    overdispersed = family.name == OVERDISPERSED.name and {"mean", "dispersion"} & set(names) != set()
+    family = OVERDISPERSED if overdispersed else family
     given, unknown = dict(ranges), []
-    for place, word in enumerate(words):
-        name, _, value = (part.strip() for part in word.rpartition("="))
-        if value != "?":
+    for place, (name, word) in enumerate(zip(names, words, strict=True)):
+        if word.rpartition("=")[2].strip() != "?":
             continue
-        parameter = next((one for one in family.parameters if one.name == name), family.parameters[place])
+        parameter = next(
+            (one for one in family.parameters if one.name == (name or family.parameters[place].name)), None
+        )
+        if parameter is None:
+            listed = ", ".join(one.name for one in family.parameters)
+            raise InvalidInput(f"family={shown(text)}: {family.name} has no parameter {name!r}. It has {listed}.")
         unknown.append(parameter.name)
         chosen = given.pop(parameter.name, given.pop("", None) if len(unknown) == 1 else None)
         low, high = _default_range(parameter, edges, text) if chosen is None else _two_numbers(parameter.name, chosen)
@@ -433,10 +493,29 @@ def read_family(text: Any, ranges: Mapping[str, Any], edges: Floats) -> Box:
         raise InvalidInput(
             f"{other}_between goes with {other}=? in the family, and family={shown(text)}. Leave it out."
         )
+    if overdispersed:
+        return _overdispersed(words, text)
     found = parse(f"{match[1]}({', '.join(words)})", "family", defaults=False)
     if not isinstance(found, Box) or not 1 <= len(found.free) <= 2:
         raise InvalidInput(f"family={shown(text)} must have one or two unknown parameters, such as {EXAMPLE}.")
     return found
+
+
+def _overdispersed(words: Sequence[str], text: str) -> OverdispersedBox:
+    """The box of words such as "mean in [1, 9]" and "dispersion=0.5"."""
+    ends: dict[str, tuple[float, float]] = {}
+    for word in words:
+        found = re.fullmatch(rf"(\w+)\s*(?:=\s*{_NUMBER}|in \[{_NUMBER}, {_NUMBER}\])", word)
+        values = [] if found is None else [float(one) for one in found.groups()[1:] if one is not None]
+        if found is not None and min(values) > 0:
+            ends[found[1]] = (values[0], values[-1])
+    if set(ends) != {"mean", "dispersion"}:
+        raise InvalidInput(
+            f"family={shown(text)} must give mean and dispersion, each a number above 0 or a question mark with a "
+            "range above 0: between= and dispersion_between=."
+        )
+    low, high = zip(ends["mean"], ends["dispersion"], strict=True)
+    return OverdispersedBox(OVERDISPERSED, tuple(low), tuple(high))
 
 
 def _two_numbers(name: str, ends: Any) -> tuple[float, float]:
