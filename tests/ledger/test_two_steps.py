@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from privatest.errors import LedgerTampered
 from privatest.ledger import Ledger
-from privatest.ledger.hash_chain import EMPTY, HashChain, LedgerRow
 
 ASK: dict[str, Any] = {"dataset": "d", "request": "r", "epsilon": 1, "design": "sha256:ab"}
 
@@ -72,38 +69,3 @@ def test_who_is_slower_goes_on_from_what_is_on_record(book: Ledger, further: Any
     found = book.perform(**ASK, draw=lambda: [7], further=overtaken, release=release)
     assert found == {"drawn": [7] if further is None else [7, 9]}
     assert book.verify() == len(kinds(book)) == (3 if further is None else 4)
-
-
-def forged(rows: list[LedgerRow], order: list[int], **edit: Any) -> HashChain:
-    """The ledger of these rows in another order, hashes computed anew, the last of them edited."""
-    chain, previous = HashChain("forged"), EMPTY.hash
-    for number, place in enumerate(order, start=1):
-        row = rows[place]._replace(sequence=number, previous=previous)
-        row = (row._replace(**edit) if number == len(order) else row).sealed()
-        previous = row.hash
-        chain.extend(row)
-    return chain
-
-
-@pytest.mark.parametrize(
-    ("order", "edit", "said"),
-    [
-        ([0, 1, 2, 2], {}, "is a second draw after the charge of the request 'r'"),
-        ([0, 1, 2, 3, 2], {}, "is a draw after the release of the request 'r'"),
-        ([0, 2], {"spent": "0/1"}, "is a draw without its charge"),
-        ([0, 1, 2], {"spent": "0/1"}, "is a draw that changes the running total"),
-        ([0, 1, 2], {"design": "sha256:cd"}, "is a draw of something else than was charged"),
-        ([0, 1, 2], {"release": json.dumps({"drawn": 1})}, "is a draw that says nothing was drawn"),
-        ([0, 1, 2], {"release": None}, "is a draw that is not a JSON object"),
-        ([0, 1, 2], {"release": "7"}, "is a draw that is not a JSON object"),
-    ],
-)
-def test_a_forger_who_recomputes_the_hashes_is_found(
-    order: list[int], edit: dict[str, Any], said: str, book: Ledger
-) -> None:
-    book.perform(**ASK, draw=lambda: [7], further=lambda drawn: [*drawn, 8], release=release)
-    with book._store.read() as inside:
-        rows = inside.rows(None, 10)
-    forged(rows, [0, 1, 2, 3])
-    with pytest.raises(LedgerTampered, match=said):
-        forged(rows, order, **edit)
