@@ -67,6 +67,10 @@ class Described(ABC):
         """Return the facts as plain values by name, for JSON, without the facts of parts."""
         return {name: plain_value(value) for name, value, _ in self.facts() if "." not in name}
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as plain values, ready for JSON; a result that can be read back has a document instead."""
+        return self.values()
+
     def __str__(self) -> str:
         return text(self.title, self.lines())
 

@@ -30,16 +30,6 @@ SPACED = [
 ]
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(3)])
-@pytest.mark.parametrize("n", [1, 23, 40, 400, 20_000])
-def test_the_best_advantage_is_that_of_the_best_offset(epsilon: Fraction, n: int) -> None:
-    """By tables for few records, by the integral for many."""
-    support = np.arange(64)
-    null, alternative = (np.exp(-((support - mean) ** 2) / 200) for mean in (34, 30))
-    curves = Curves(support, null / null.sum(), alternative / alternative.sum(), n, Tulap(epsilon, 63))
-    assert curves.best_advantage() == pytest.approx(curves.best_offset()[1], abs=1e-13)
-
-
 @pytest.mark.parametrize("noise", [*NOISES, *SPACED, Tulap(Fraction(50), 16)], ids=str)
 @pytest.mark.parametrize("n", [1, 7, 50])
 def test_tables_are_the_exact_law(noise: Noise, n: int) -> None:

@@ -412,10 +412,6 @@ class Optimum(Described):
         """Draw :attr:`test`."""
         return self.test.plot(ax)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; the test itself is ``test.to_dict()``."""
-        return self.values()
-
     def __repr__(self) -> str:
         best = f"advantage={self.advantage:.9f}"
         if self.level is not None:

@@ -37,8 +37,6 @@ MOST_TOTALS = 1 << 25
 _BINS_PER_DEVIATION = 24
 # The transforms' rounding is near 1e-17; smaller likelihoods count as this floor.
 _FLOOR = 1e-15
-# Cells of a uniform number for sampling: so many that few hold the end of a bin.
-_CELLS = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,22 +132,9 @@ class BlockLaws:
         cdfs[:, -1] = 2.0
         return cdfs
 
-    @cached_property
-    def _guides(self) -> Integers:
-        """For each law, the bins of the multiples of 1/_CELLS, up to 1."""
-        grid = np.arange(_CELLS + 1) / _CELLS
-        return np.array([np.searchsorted(cdf, grid, side="right") for cdf in self._cdfs])
-
     def sample(self, row: int, shape: tuple[int, ...], rng: np.random.Generator) -> Integers:
         """Bins drawn from one of the laws, which are public: for simulations only."""
-        uniform = rng.random(shape).ravel()
-        guide = self._guides[row]
-        cell = (uniform * _CELLS).astype(np.intp)  # exact, as _CELLS is a power of 2
-        found: Integers = guide[cell]
-        # If both ends of a cell lie in one bin, so does all between; else the bin is searched for.
-        unsettled = np.flatnonzero((guide[:-1] != guide[1:])[cell])
-        found[unsettled] = np.searchsorted(self._cdfs[row], uniform[unsettled], side="right")
-        return found.reshape(shape)
+        return np.searchsorted(self._cdfs[row], rng.random(shape), side="right")
 
     def affinity(self, row: int, other: int) -> float:
         """Bhattacharyya coefficient of two of the laws."""

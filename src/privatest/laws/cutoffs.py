@@ -21,7 +21,7 @@ import numpy as np
 from privatest.laws.fourier import QUICK_RADIUS, convolution, doubling_panels, log_transform, side_lobes, small_sums
 from privatest.laws.noisy_total import NoisyTotal
 from privatest.numbers import Floats, Integers, clipped, first_true, row_dots
-from privatest.privacy import Noise, Tulap
+from privatest.privacy import Noise
 from privatest.scores import Score
 
 _Spectrum = tuple[Floats, list[tuple[Floats, Floats]]]
@@ -334,18 +334,7 @@ class Curves:
 
     def best_advantage(self) -> float:
         """The largest advantage of any cutoff."""
-        if self._finite is self and not self._apart and self._is_quickly_tabulated:
-            _, null, alternative = self._tables
-            return float(np.max(clipped(alternative, 0.0, 1.0) - clipped(null, 0.0, 1.0)))
         return self.best_offset()[1]
-
-    @property
-    def _is_quickly_tabulated(self) -> bool:
-        """Whether a table of all offsets exists, or takes no longer than a search for the best offset."""
-        if self._smooth:
-            return False
-        short = max(self.n * self._lattice[2][-1], self._core) < _SMALL_SUM
-        return self._every_offset is not None or (isinstance(self._lattice[3], Tulap) and short)
 
     def best_cutoff(self) -> Fraction:
         """The cutoff of the largest advantage; if there are several, the one whose errors are nearest to each other.

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from privatest import numbers
 from privatest.errors import InvalidInput
@@ -76,10 +75,6 @@ class AdaptiveLevel(Described):
             Fact("bound", self.bound, "what this rests on"),
             Fact("vacuous", self.vacuous, "less than a thousandth of alpha: of no use"),
         ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The facts as plain values, ready for JSON."""
-        return self.values()
 
     @property
     def vacuous(self) -> bool:

@@ -121,10 +121,6 @@ class Verification(Described):
         """The verdict."""
         return f"{'Private' if self.private else 'NOT private'}: {self.privacy}, {self.neighbours} one record"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON: every fact by its name."""
-        return self.values()
-
     def facts(self) -> list[Fact]:
         """The two numbers, how they were compared, and where the measured one was found."""
         how = "exactly, in fractions" if self.exact else "in floating-point numbers"

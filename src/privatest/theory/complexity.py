@@ -96,10 +96,6 @@ class SampleComplexity(Described):
     local: float
     pair: Pair | None = field(default=None, repr=False, compare=False)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON (infinity as the text "inf")."""
-        return self.values()
-
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw records against epsilon: both terms, regimes, the floor without privacy, exact sizes, lower bounds.
 

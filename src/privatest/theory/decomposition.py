@@ -189,10 +189,6 @@ class Decomposition(Described):
             Fact("swapped", self.swapped, "whether P and Q change roles"),
         ]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return self.values()
-
     def __repr__(self) -> str:
         a, b = self.clamp
         swapped = ", roles swapped" if self.swapped else ""
