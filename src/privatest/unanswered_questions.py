@@ -124,7 +124,7 @@ pt.detect_change.'
 
 
 def sentence(one: Unanswered) -> str:
-    """The reason, and what to do instead, for a message."""
+    """Return the reason and what to do instead, for a message."""
     return f"{one.reason}. {one.instead}"
 
 

@@ -505,7 +505,7 @@ def as_numpy(array: Any, missing: float | None = None) -> npt.NDArray[Any]:
 
 
 def memory_of_arrow(array: Any) -> npt.NDArray[np.uint8]:
-    """The bytes that the entries of an Arrow array lie in, or what points to them; those it shares with no neighbour.
+    """Return the bytes of an Arrow array's entries, or of the pointers to them, that it shares with no neighbouring slice.
 
     Of lists and of texts these are the places where each begins; of a dictionary, which entry each is.
     """

@@ -456,7 +456,7 @@ class Records(ABC):
 
     @abstractmethod
     def count(self) -> int:
-        """Number of records; with a unit a person with m rows counts as min(m, max_rows_per_unit)."""
+        """Return the number of records; with a unit a person with m rows counts as min(m, max_rows_per_unit)."""
 
     @abstractmethod
     def check(self, score: Score) -> None:
@@ -464,11 +464,11 @@ class Records(ABC):
 
     @abstractmethod
     def total(self, score: Score) -> int:
-        """The exact sum of all records' scores; with a unit the sum over all persons, rounded once."""
+        """Return the exact sum of all records' scores; with a unit the sum over all persons, rounded once."""
 
     @abstractmethod
     def histogram(self, cells: Cells, draw: Draw | None = None) -> list[int]:
-        """How many records each cell has, the odd cell last.
+        """Return the number of records in each cell, the odd cell last.
 
         Args:
             cells: the cells.
@@ -477,11 +477,11 @@ class Records(ABC):
 
     @abstractmethod
     def block_totals(self, score: Score, block: int, start: int = 0) -> list[int]:
-        """Totals of consecutive blocks, beginning with record ``start``; an incomplete last block is not used."""
+        """Return the totals of consecutive blocks from record ``start`` on, without an incomplete last block."""
 
     @abstractmethod
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:
-        """The score of each record, in order. Raises as :meth:`check_ends` does."""
+        """Return the score of each record, in order. Raises as :meth:`check_ends` does."""
 
     def check_ends(self, ends: range) -> None:  # noqa: B027 - nothing is tied where the source gives the order
         """Raise InvalidData if equal values of the order lie on both sides of one of the ends.
@@ -505,14 +505,14 @@ class Records(ABC):
         return set()
 
     def order_values(self, places: Sequence[int]) -> list[int | float | str | None]:
-        """The order's values at these places, counted from 0, as numbers and texts; None for a missing one.
+        """Return the order's values at these places, counted from 0, as numbers and texts; None for a missing one.
 
         Guarantees: depends on the order alone, never on a record. Whether it fails does not depend on the places.
         """
         raise NotImplementedError
 
     def groups(self) -> list[str]:
-        """Names of the groups, at most ``MOST_GROUPS`` of them. Rows without a name are in no group.
+        """Return the names of the groups, at most ``MOST_GROUPS`` of them. Rows without a name are in no group.
 
         The column of the groups and that of the unit are public; no record is looked at.
         """
@@ -582,15 +582,15 @@ class SourceRecords(Records):
 
     @abstractmethod
     def _rows(self) -> int:
-        """Number of records, from a reading of its own."""
+        """Return the number of records, from a reading of its own."""
 
     @abstractmethod
     def _sum(self, score: Score) -> tuple[int, int | Fraction]:
-        """Number of records and the sum of their scores before rounding, from one reading."""
+        """Return the number of records and the sum of their scores before rounding, from one reading."""
 
     @abstractmethod
     def _cells(self, cells: Cells) -> tuple[list[int], Surplus | None]:
-        """Counts of the cells from one reading, and with a unit the persons of whom rows are still to be drawn."""
+        """Return the counts of the cells from one reading, and with a unit the persons of whom rows are still to be drawn."""
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - for rows without positions
         check_positions(self.promise)
@@ -621,7 +621,7 @@ class SourceRecords(Records):
         return nearest(self.exact(score))
 
     def exact(self, score: Score) -> Fraction:
-        """The sum of the scores before it is rounded."""
+        """Return the sum of the scores before it is rounded."""
         seen = self._last_reading
         if seen.by is not score:
             self._fits(score)
@@ -651,7 +651,7 @@ class SourceRecords(Records):
         return list(certain), surplus
 
     def _expected_count(self) -> int | None:
-        """Number of records by the last reading or by the source's structure; None if it is not known."""
+        """Return the number of records by the last reading or by the source's structure; None if it is not known."""
         return self._last_reading.count
 
     def _agree(self, count: int) -> None:
@@ -861,11 +861,11 @@ class Column(Records):
 
     @abstractmethod
     def index(self, cells: Cells) -> Indices:
-        """The cell of each record."""
+        """Return the cell of each record."""
 
     @abstractmethod
     def part(self, first: int, last: int) -> Column:
-        """Records first .. last - 1, without a copy."""
+        """Return the records first .. last - 1, without a copy."""
 
     def coded(self) -> Any:
         """Return records that are not numbers by type as :class:`privatest.engines.arrays.CodedRecords`."""

@@ -609,7 +609,7 @@ def _have_rows_in_common(first: Any, second: Any, column: str | None) -> bool:
 
 
 def _memory(data: Any, column: str | None) -> list[np.ndarray[Any, Any]]:
-    """The memory that the records lie in, of arrays, buffers and data frames; without that of lists."""
+    """Return the memory of the records of an array, a buffer or a data frame; of a list, nothing."""
     library = type(data).__module__.partition(".")[0]
     if isinstance(data, np.ndarray):
         return [data]

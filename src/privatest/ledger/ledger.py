@@ -446,7 +446,7 @@ class Ledger:
     def left(self, dataset: str) -> Any:
         """Return what is left of a data set's budget, in its notion; 0 if nothing is.
 
-        For a budget in (epsilon, delta) of which something is spent it is an epsilon that certainly fits.
+        If the budget is in (epsilon, delta) and something is spent, the result is an epsilon that certainly fits.
         """
         newest = self._standing(dataset)
         return amount(newest.account.left(newest.spent))
