@@ -505,7 +505,7 @@ def as_numpy(array: Any, missing: float | None = None) -> npt.NDArray[Any]:
 
 
 def memory_of_arrow(array: Any) -> npt.NDArray[np.uint8]:
-    """Return the bytes of an Arrow array's entries, or of the pointers to them, that it shares with no neighbouring slice.
+    """Return the bytes of an Arrow array's entries, or of pointers to them, which no neighbouring slice shares.
 
     Of lists and of texts these are the places where each begins; of a dictionary, which entry each is.
     """

@@ -590,7 +590,7 @@ class SourceRecords(Records):
 
     @abstractmethod
     def _cells(self, cells: Cells) -> tuple[list[int], Surplus | None]:
-        """Return the counts of the cells from one reading, and with a unit the persons of whom rows are still to be drawn."""
+        """Return the counts of the cells from one reading, and with a unit the persons whose rows are to be drawn."""
 
     def series(self, score: Score, ends: range = NO_ENDS) -> Integers:  # noqa: ARG002 - for rows without positions
         check_positions(self.promise)
