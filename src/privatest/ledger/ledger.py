@@ -75,33 +75,36 @@ def json_note(**facts: object) -> str | None:
     return json.dumps(known, allow_nan=False) if known else None
 
 
-UNHOLDABLE = (
-    "JSON cannot hold: a value is NaN, infinite, or not made of text, numbers, truth values, None, lists and dicts."
-)
+def json_text(function: str, document: Mapping[str, object], fate: str) -> str:
+    """Return what a user's function returned as JSON text; raise InvalidInput if JSON cannot hold it.
+
+    Args:
+        function: its name, for the message.
+        document: what it returned, and facts beside it.
+        fate: what becomes of the charge, for the message.
+    """
+    try:
+        return json.dumps(document, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        # The cause is not shown: it may quote what was computed from the data.
+        raise InvalidInput(
+            f"{function} returned what JSON cannot hold: a value is NaN, infinite, or not made of text, numbers, truth "
+            f"values, None, lists and dicts. {fate}"
+        ) from None
 
 
 def charge_text(draw: object, **facts: object) -> str:
     """Return a charge's draw, and facts about the charge, as JSON text."""
-    return _draw_text("draw", "Nothing was charged.", draw, **facts)
-
-
-def _draw_text(word: str, fate: str, draw: object, **facts: object) -> str:
-    """Return a draw as JSON text; raise InvalidInput, with what becomes of the charge, if JSON cannot hold it."""
-    try:
-        return json.dumps({**{name: fact for name, fact in facts.items() if fact}, "draw": draw}, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        # The cause is not shown: it may quote what was computed from the data.
-        raise InvalidInput(f"{word} returned what {UNHOLDABLE} {fate}") from None
+    known = {name: fact for name, fact in facts.items() if fact}
+    return json_text("draw", {**known, "draw": draw}, "Nothing was charged.")
 
 
 def release_text(release: object, source: object = None) -> str:
     """Return a release and its source as JSON text; raise InvalidInput, leaving the charge, if JSON cannot hold it."""
     if not isinstance(release, Mapping):
         raise InvalidInput(f"release returned a {type(release).__name__}; a release is a dict. The charge stays.")
-    try:
-        return json.dumps({**release, **({} if source is None else {SOURCE: source})}, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        raise InvalidInput(f"release returned a dict that {UNHOLDABLE} The charge stays.") from None
+    noted = {} if source is None else {SOURCE: source}
+    return json_text("release", {**release, **noted}, "The charge stays.")
 
 
 class Request(NamedTuple):
@@ -547,7 +550,7 @@ class Ledger:
                 if not drawn:
                     check_same_source(charge, source)
                 drawn = True
-                text = _draw_text("further", "The charge stays.", further(charge.about["draw"]))
+                text = json_text("further", {"draw": further(charge.about["draw"])}, "The charge stays.")
                 newest = self._record(dataset, request, "draw", text)
             if newest.kind != "release":
                 whole = newest.about["draw"]
