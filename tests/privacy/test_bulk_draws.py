@@ -287,6 +287,37 @@ def test_a_pair_near_its_share_is_settled_by_more_digits() -> None:
     assert kept(high - 1, most, most) is None
 
 
+@pytest.mark.parametrize("cell", [0, 1, 511, 1022, 1023])
+@pytest.mark.parametrize("whole", range(7))
+def test_the_table_keeps_no_pair_that_the_exact_share_rejects(whole: int, cell: int) -> None:
+    """At both ends of a cell of the table, with a uniform number just below and just above the exact share there."""
+    ones = (1 << whole) - 1  # so many ones at the low end, then a zero
+    rejected = (1 << 64) - 1
+    for x in (cell << 54, ((cell + 1) << 54) - 1):
+        low, high = bulk_draws._share(whole, x, 64, 64)
+        for uniform, kept in ((low - 4, True), (high + 4, False)):
+            size = 2 + 64
+            first = [[ones] + [0] * (size - 1), [x] + [rejected] * (size - 1), [uniform] + [rejected] * (size - 1)]
+            again = [[0] * size, [1] * size, [0] * size]  # pairs that are kept
+            words = b"".join(word.to_bytes(8, "big") for row in (*first, *again) for word in row)
+            (pair,) = bulk_draws._half_normals(1, Words(words))
+            digits = pair[1] if isinstance(pair[1], int) else pair[1].value
+            assert (digits == x) == kept, (whole, cell, kept)
+
+
+class Words:
+    """A source that hands out these bytes in their order."""
+
+    simulated = True
+
+    def __init__(self, text: bytes) -> None:
+        self._text, self._place = text, 0
+
+    def bits(self, count: int) -> int:
+        start, self._place = self._place, self._place + count // 8
+        return int.from_bytes(self._text[start : self._place], "big")
+
+
 @pytest.mark.parametrize("up", [False, True])
 def test_a_number_near_the_middle_of_two_whole_ones_is_rounded_by_more_digits(
     up: bool, monkeypatch: pytest.MonkeyPatch
