@@ -14,6 +14,7 @@ from scipy import stats
 import privatest as pt
 from privatest.decision.pvalue import binned_ratio as ratio
 from privatest.decision.pvalue import evalue_of_pvalue as from_pvalue
+from privatest.decision.pvalue import likelihood_ratio
 from privatest.laws.noisy_total import Bounded
 
 COIN = pt.design("bernoulli(0.3)", "bernoulli(0.7)", epsilon=1, n=6)
@@ -136,3 +137,27 @@ def test_all_totals_of_a_bin_have_one_evalue() -> None:
             assert len({ratio(*totals, test.cutoff, noisy) for noisy in inside}) == 1
             assert ratio(*totals, test.cutoff, first - 1) != ratio(*totals, test.cutoff, first)
             assert ratio(*totals, test.cutoff, last + 1) != ratio(*totals, test.cutoff, last)
+
+
+AT_A_TOTAL = [
+    {"epsilon": 1},
+    {"privacy": "gdp(1)", "threshold": 0},
+    {"privacy": "gdp(1)"},
+    {"privacy": "tv(0.2)", "threshold": 0},
+]
+
+
+@pytest.mark.parametrize("words", AT_A_TOTAL, ids=str)
+def test_a_total_counts_for_the_bin_that_holds_it(words: dict[str, Any]) -> None:
+    """Also where cutoffs, between which the bins lie, are themselves totals: each belongs to the bin that it ends."""
+    test = pt.design("bernoulli(0.3)", "bernoulli(0.7)", n=6, **words)
+    totals, offset = (test.null_total, test.alternative_total), test.noise.offset
+    width = max(int(min(total.deviation for total in totals) / 24), 1)
+    for place in (-30, -1, 0, 1, 12):
+        high = test.cutoff + place * width
+        last = math.floor(high - offset) + offset
+        first = math.floor(high - width - offset) + 1 + offset
+        assert high - width < first <= last <= high
+        expected = likelihood_ratio(*totals, high - width, high)
+        for noisy in {first, last}:
+            assert ratio(*totals, test.cutoff, noisy) == pytest.approx(expected, rel=1e-12)

@@ -118,7 +118,7 @@ def binned_ratio(null: NoisyTotal, alternative: NoisyTotal, cutoff: Fraction, no
     P's probability is rounded up and Q's down.
     """
     width = max(int(min(null.deviation, alternative.deviation) / _BINS_PER_DEVIATION), 1)
-    place = math.floor((noisy - cutoff + Fraction(1, 4)) / width)  # within a bin, whatever was rounded
+    place = math.floor((noisy - cutoff - Fraction(1, 4)) / width)  # a bin has its upper end, whatever was rounded
     if _vanishes(null, cutoff + (place + 1) * width):  # one bin of all these, or 0 would be divided by 0
         end = cutoff + _last_vanishing(null, cutoff, width) * width
         return alternative.bounded_cdf(end).lower / max(null.bounded_cdf(end).upper, 1e-300)

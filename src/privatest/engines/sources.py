@@ -524,6 +524,8 @@ def open_arms(
         column, unit: columns of the source, as for :func:`open_source`.
     """
     if isinstance(source, Arms):
+        for one in source.both:
+            check_promise(one.promise, need)
         return source
     if group is None:
         return _open_two(need, source, control, column, unit)
