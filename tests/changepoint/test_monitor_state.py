@@ -24,7 +24,7 @@ from privatest.numbers import rational
 from privatest.privacy import seeded_source
 from privatest.streams.monitor import Monitor, MonitorTargets, pair_plan, unknown_plan
 from privatest.streams.monitor_plan import MonitorPlan
-from privatest.streams.saved_state import MONITOR, StateFile, read_text, state_text
+from privatest.streams.saved_state import MONITOR, NotWritten, StateFile, read_text, state_text
 from tests.changepoint import kills
 
 COINS = make_pair("bernoulli(0.2)", "bernoulli(0.8)")
@@ -669,3 +669,16 @@ def test_what_was_simulated_stays_so(kind: Any, tmp_path: Path) -> None:
     made.save(tmp_path / "other")
     del made
     assert kind.load(tmp_path / "other").private
+
+
+def test_a_state_file_is_written_by_no_process_but_the_one_that_took_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where nothing else has noticed that this is another process."""
+    file = StateFile(tmp_path / "state")
+    with monkeypatch.context() as forked:
+        forked.setattr(os, "getpid", lambda: 1)
+        with pytest.raises(NotWritten, match="was forked from the one that holds it"):
+            file.write("name", 0, "{}")
+    assert not (tmp_path / "state").exists()
+    file.close()

@@ -445,8 +445,11 @@ class SqlRecords(SourceRecords):
         # Dates and decimals are read as texts, because Python does not have all of them.
         plain = kind.is_integer() or kind.is_floating() or kind.is_binary() or kind.is_string()
         rows = self._with_places(self.rows, [order.asc(nulls_first=False)])
-        rows = rows.select(place=rows.place, value=rows.o if plain else rows.o.cast("string"))
+        count = rows.count().over(self.language.ibis.window()).cast("int64")
+        rows = rows.select(place=rows.place, value=rows.o if plain else rows.o.cast("string"), n=count)
         result = self._run(rows.filter(rows.place.isin(sorted(set(places)))))
+        if places:
+            self._agree(next(iter(result["n"].to_pylist()), 0))
         values = dict(zip(result["place"].to_pylist(), result["value"].to_pylist(), strict=True))
         if kind.is_date() or kind.is_time() or kind.is_timestamp():
             return [None if values.get(place) is None else plain_time(values[place]) for place in places]
