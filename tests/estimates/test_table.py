@@ -184,7 +184,7 @@ def test_a_family_that_does_not_fit_is_said_first() -> None:
     found = table_of(data, labels=range(16), epsilon=4).estimate("poisson(?)", between=(0.5, 10))
     assert not found.fits
     assert "does NOT fit" in found.sentence
-    assert found.facts()[0].name == "doubt"
+    assert found.facts()[0].name == "doubtful"
 
 
 def test_a_parameter_beyond_its_range_is_said_and_explains_nothing() -> None:

@@ -363,13 +363,13 @@ class SteppedDesign(Budgeted[Any]):
             self.confidence,
             certified=self.guarantee == CERTIFIED,
         )
-        note = f"Records beyond {start:g} and {end:g} count as these."
+        note = f"Records beyond {start:.5g} and {end:.5g} count as these."
         if self.guarantee != CERTIFIED:
             edges = np.append(table._edges, math.inf)
             outside = (edges <= start) | (np.append(-math.inf, table._edges) >= end)
             lost = max(float(table.counts[outside].sum()), 0.0) / table.present
             note = f"APPROXIMATE, by a normal law: not for every distribution. {note} These are about {lost:.1%}."
-        question = f"mean of the records, clipped to [{start:g}, {end:g}]"
+        question = f"mean of the records, clipped to [{start:.5g}, {end:.5g}]"
         answer = TableAnswer(question, estimate, interval, self.confidence, "", note, self.guarantee, **table._paid)
         return self._beyond(replace(answer, doubt=table.doubt_about_a_mean), table)
 

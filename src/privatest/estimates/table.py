@@ -62,7 +62,7 @@ ENDS = 1e-7
 """The accuracy of an interval's ends, as a share of the range. Ends are moved outwards by as much."""
 PROOF = 1e-3
 """The first step outwards if the exact tail at a rough end exceeds the level, as a share of the scale."""
-SURELY = 1e-4
+SURELY = 1e-3
 """The probability with which noise alone in a count looks like records beyond the table."""
 EXTREME = 0.001
 """A family whose residual has a smaller p-value does not fit."""
@@ -121,7 +121,7 @@ class TableAnswer(Outcome):
                 f"holds the {self.question} with probability about {self.confidence:g}: APPROXIMATE, by a normal law"
             )
         return [
-            *([Fact("doubt", self.doubt)] if self.doubt else []),
+            *([Fact("doubtful", True, self.doubt)] if self.doubt else []),
             Fact("question", self.question, f"what is estimated{self.among}"),
             Fact("estimate", self.estimate),
             Fact("interval", self.interval, holds),
@@ -197,7 +197,7 @@ class TableEstimate(Outcome):
         doubt = self.doubt if self.fits else "the family does NOT fit the table: do not report its parameters"
         ends = zip(self.parameters, self.intervals, strict=True)
         return [
-            *([Fact("doubt", doubt)] if doubt else []),
+            *([Fact("doubtful", True, doubt)] if doubt else []),
             Fact("family", self.family, "the records' distribution; ? is estimated"),
             *(Fact(name, value) for name, value in zip(self.parameters, self.estimates, strict=True)),
             *(Fact(f"{name}_interval", interval, holds) for name, interval in ends),
@@ -467,7 +467,7 @@ class Table(Outcome):
         open_ends = zip((0, -1), (self.cells.low, self.cells.high), strict=True)  # type: ignore[attr-defined]
         ends = [place for place, end in open_ends if math.isinf(end)]
         beyond = float(self.counts[ends].sum()) if ends else 0.0
-        if beyond <= len(ends) * self.noise.beyond(SURELY):
+        if not ends or beyond <= weighted(self.noise, [1] * len(ends)).beyond(SURELY):
             return ""
         return (
             f"About {beyond:,.0f} RECORDS LIE BEYOND the outermost edges, and count as these: this is not the mean of "
