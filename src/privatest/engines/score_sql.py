@@ -1,10 +1,9 @@
 """The SQL of a score: an expression that a database evaluates, to the same integer as NumPy for every double.
 
 It is an expression of Ibis, of comparisons, CASE, floor and arithmetic on doubles; :class:`IbisLanguage` has the
-operations that differ between databases. No part of it can fail for
-a record: comparisons come first, and the numbers that they let through neither overflow nor underflow (PostgreSQL
-raises an error for both), nor are they too large for a cast. NaN is above all numbers in some databases and
-incomparable in others, so comparisons with NaN are avoided: ``x <= largest double`` is false for it in all of them.
+operations that differ between databases. No part of it can fail for a record: comparisons come first, and the numbers
+that they let through neither overflow nor underflow (PostgreSQL raises an error for both), nor are they too large for a
+cast. NaN is above all numbers in some databases and incomparable in others, so comparisons with NaN are avoided: ``x <= largest double`` is false for it in all of them.
 NULL makes every comparison unknown. All such records get the odd cell.
 """
 
@@ -40,8 +39,6 @@ ALL_WHOLE = 2.0**53
 """From here on every double is an integer, and a cast to 64 bits may fail."""
 FEW = 12
 """Up to this many steps a list of comparisons is quicker than arithmetic and a lookup."""
-
-
 ARRAYS = {"duckdb": "[{}]", "postgres": "{{{}}}"}
 """How arrays are written in the databases that can index them in constant time."""
 WITH_NUL = ("duckdb", "pyspark")

@@ -89,7 +89,7 @@ def read_as(
         fold_case: whether a text is a label that differs from it only in case or in blanks around it.
         delimiter: what separates the fields of CSV files, such as ";"; None: a comma, and in ``.tsv`` files a tab.
         text_order: whether a column of text that is named as ``order`` is meant to sort as text. Otherwise such
-            a column is refused unless all of it is of one ISO form, in databases and on clusters too.
+            a column is refused in databases and on clusters, and elsewhere unless all of it is of one ISO form.
 
     A ledger's request includes how the data are read: the same data read in another way are another question.
 
