@@ -3,8 +3,9 @@
 It is an expression of Ibis, of comparisons, CASE, floor and arithmetic on doubles; :class:`IbisLanguage` has the
 operations that differ between databases. No part of it can fail for a record: comparisons come first, and the numbers
 that they let through neither overflow nor underflow (PostgreSQL raises an error for both), nor are they too large for a
-cast. NaN is above all numbers in some databases and incomparable in others, so comparisons with NaN are avoided: ``x <= largest double`` is false for it in all of them.
-NULL makes every comparison unknown. All such records get the odd cell.
+cast. NaN is above all numbers in some databases and incomparable in others, so comparisons with NaN are avoided:
+``x <= largest double`` is false for it in all of them. NULL makes every comparison unknown. All such records get the
+odd cell.
 """
 
 from __future__ import annotations
