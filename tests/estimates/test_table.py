@@ -297,6 +297,12 @@ def test_the_intervals_of_two_parameters_cover() -> None:
     assert min(held) >= 33  # of 40, each with probability 0.95; the seeds are fixed
 
 
+def test_a_design_says_when_noise_drowns_its_counts() -> None:
+    drowned, clear = (pt.design_table(n=100, between=(0, 1), cells=count, epsilon=1) for count in (90, 8))
+    assert "cells would do" in str(drowned)
+    assert "cells would do" not in str(clear)
+
+
 def test_sets_and_power() -> None:
     design = pt.design_table(n=400, between=(-4, 4), cells=16, epsilon=1)
     test = design.power("normal(mean<=0, sd in [0.9, 1.1])", "normal(mean>=0.5, sd in [0.9, 1.1])", alpha=0.05)

@@ -259,7 +259,7 @@ class SteppedDesign(Budgeted[Any]):
                 with np.errstate(all="ignore"):
                     family = self._family(first, [first.n or 1])
                     values = np.asarray(family.box.member(_filled(family, family.best)).ppf(np.array(LEVELS)))
-            except (ArithmeticError, ValueError, InvalidInput):  # of noisy counts alone
+            except Exception:  # of noisy counts alone: an error here would be released, and the draw had again
                 return self.first_edges
             if self.box.family.discrete:
                 values = np.round(values) - 0.5

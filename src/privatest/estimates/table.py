@@ -657,10 +657,8 @@ class Table(Outcome):
         alpha = numbers.probability(alpha=alpha)
         error, possible = self._with_error(1 - min(alpha, EXTREME))
         text, name, cut, below = one_sided(null, "null")
-        if (
-            one_sided(alternative, "alternative")[:2] != (text, name)
-            or one_sided(alternative, "alternative")[3] == below
-        ):
+        other_text, other, _, other_below = one_sided(alternative, "alternative")
+        if (other_text, other) != (text, name) or other_below == below:
             raise InvalidInput(
                 f"alternative={shown(alternative)} must bound the same parameter of the same family as "
                 f"null={shown(null)}, from the other side."

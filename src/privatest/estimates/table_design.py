@@ -180,12 +180,21 @@ class TableDesign(Budgeted[Table]):
         """The cells, the noise and the cost."""
         return [
             Fact("cells", self.cells.count, f"from {cell_names(self.cells)[0]!r} to {cell_names(self.cells)[-1]!r}"),
+            *self._drowned(),
             Fact("noise", self.noise.beyond(0.025), "the noise in each count, at most, with probability 95%"),
             cost_fact(self.notion, "of one run"),
             Fact("n", self.n, "records, public" if self.neighbours == "replace" else "records, as expected"),
             hidden_fact(self.neighbours, persons=self.max_rows_per_unit > 1),
             Fact("max_rows_per_unit", self._rows, "rows of one person that count, where unit= names the person"),
         ]
+
+    def _drowned(self) -> list[Fact]:
+        """A warning where the noise exceeds the counts of most cells, with a number of cells that would do."""
+        away = self.noise.beyond(0.025)
+        if self.n >= away * self.cells.count:
+            return []
+        enough = max(self.n // max(away, 1), 2)
+        return [Fact("doubt", f"the noise exceeds the counts of most cells; at most {enough} cells would do")]
 
     def plot(self, ax: Axes | None = None, *, release: Table | None = None) -> Axes:
         """The noisy counts of a release, each with the interval that holds the true count."""
