@@ -129,7 +129,8 @@ def spoken(text: str, *, subject: bool = True) -> str:
 
 _INSIDE = r"\((?:[^()]|\([^()]*\))*\)"
 _KEPT = re.compile(
-    rf"(^[a-z_]+: \w+=\S+|(?<!\w)'[^']*'(?!\w)|\b[\w.]+{_INSIDE}|\bpt\.[a-z_.]*[a-z_]|\bprivatest\.check\b)"
+    rf"(^[a-z_]+: \w+=\S+|(?<!\w)'[^']*'(?!\w)|\b[\w.]+{_INSIDE}(?:\.\w+{_INSIDE})?|\bpt\.[a-z_.]*[a-z_]"
+    r"|\bprivatest\.check\b)"
 )
 """Parts of a message that stay, or become a command: a parameter of a law ("normal: sd=-1"), quotations, functions."""
 _CALLS = {
@@ -146,8 +147,8 @@ _SWITCHES = {option.name for option in options.OPTIONS if option.kind is options
 def _as_command(part: str) -> str:
     """Return a function of the package as the command that calls it, with the options in place of ``name=...``."""
     called = re.fullmatch(rf"(?:pt|privatest)\.([\w.]+)({_INSIDE})?", part)
-    if called is None:
-        return part
+    if called is None:  # a method of what a function returns is Python's
+        return f"Python's {part}" if part.startswith("pt.") else part
     if called[1] not in _COMMANDS:
         return f"Python's {part}"
     asked = re.findall(r"(\w+)=\.\.\.", called[2] or "")
