@@ -50,7 +50,7 @@ def sample_sizes(repeats: int) -> Comparison:
     found: dict[str, int] = {}
 
     def size(shift: float, epsilon: float) -> int:
-        question._question.cache_clear()  # else the second time it is known
+        question._cached_hypotheses.cache_clear()  # else the second time it is known
         n = pt.sample_size("normal(0, 1)", f"normal({shift}, 1)", epsilon=epsilon)
         found[f"{shift} at epsilon {epsilon}"] = n
         return n

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import privatest as pt
-from privatest.hypotheses.parse import _question, make_hypotheses
+from privatest.hypotheses.parse import _cached_hypotheses, make_hypotheses
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_other_words_are_another_question() -> None:
 def test_a_kept_question_has_the_answers_of_a_new_one(settings: dict[str, Any]) -> None:
     """Whatever was asked before of the same pair: other n, other goals, other tests."""
     laws = [0.2, 0.3, 0.5], [0.5, 0.3, 0.2]
-    _question.cache_clear()
+    _cached_hypotheses.cache_clear()
     alone = pt.design(*laws, epsilon=1, n=20, **settings)
     for epsilon, words in ((1, {"n": 11}), (0.5, {"n": 20}), (1, {"n": 20, "test": "ncllr"}), (1, {"n": 20})):
         pt.design(*laws, epsilon=epsilon, **words)

@@ -204,7 +204,7 @@ class PrivateIntervals:
         """
         if end == at:
             return []
-        plain = np.linspace(at, self._last_held_at_times(at, end), STEPS + 1)[1:]
+        plain = np.linspace(at, self._last_relevant(at, end), STEPS + 1)[1:]
         anyhow = np.abs(plain - at), np.array([self._held_by_any(other, at) for other in plain.tolist()])
         sign, reach = math.copysign(1.0, end - at), abs(end - at)
 
@@ -291,8 +291,8 @@ class PrivateIntervals:
             far = (far + at) / 2
         return far
 
-    def _last_held_at_times(self, at: float, end: float) -> float:
-        """The last value, in steps towards the end, that intervals hold with a probability that matters."""
+    def _last_relevant(self, at: float, end: float) -> float:
+        """A value beyond which intervals hold no value with a probability of at least ``SELDOM``."""
         far = end
         while abs(far - at) > abs(end - at) / 2**20 and self._held_by_any(at + (far - at) / 1.5, at) < SELDOM:
             far = at + (far - at) / 1.5

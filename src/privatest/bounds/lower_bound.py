@@ -155,9 +155,9 @@ class Certificate:
 
     Attributes:
         split: the dominating pair.
-        notion: of stability.
+        notion: the notion of privacy that the tests meet.
         effort: how finely to compute.
-        error: the weighted error that matters; what is dropped is small compared with it.
+        error: the order of the weighted error. Parts that are small compared with it are dropped.
         tilt: log of the weight of type I errors over that of type II errors.
     """
 

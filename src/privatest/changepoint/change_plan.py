@@ -32,7 +32,7 @@ from privatest.engines.sources import open_for
 from privatest.errors import Infeasible, InvalidData, InvalidDocument, InvalidInput, shown
 from privatest.facts import Fact
 from privatest.fit import FitTest
-from privatest.hypotheses.parse import pair_or_question
+from privatest.hypotheses.parse import pair_or_hypotheses
 from privatest.numbers import Number, rational
 from privatest.privacy import Notion, Pure, RandomSource, make_notion
 from privatest.privacy.notion import budget_word, notion_words, per_row
@@ -486,7 +486,7 @@ def design_change(
     if test is not None:
         choices = lambda _, target: [voted_choice("paper", voter, beta, target, names)]  # noqa: E731
     elif changes == "several":
-        hypotheses = pair_or_question(null, alternative)
+        hypotheses = pair_or_hypotheses(null, alternative)
         choices = lambda notion, target: [several_choice(hypotheses, notion, n, beta, target, whole)]  # noqa: E731
     else:
         choices = _choices_of(null, alternative, distance, beta, method, block)
@@ -556,7 +556,7 @@ def _choices_of(
             "and P."
         )
     if distance is None:
-        hypotheses = pair_or_question(null, alternative)
+        hypotheses = pair_or_hypotheses(null, alternative)
         if method == "auto":
             return lambda notion, target: auto_choices(hypotheses, notion, beta, target)
         return lambda notion, target: [best_choice(hypotheses, notion, beta, method, target, block=block)]

@@ -60,7 +60,7 @@ FLIPS = 10
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """A law at the given distance from P, and how it was found."""
+    """A law at the given distance from P, and the construction that gave it."""
 
     kind: str
     q: Floats

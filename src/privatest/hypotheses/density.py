@@ -37,7 +37,7 @@ _t, _w = np.polynomial.legendre.leggauss(ORDER)
 GAUSS: tuple[Floats, Floats] = ((_t + 1) / 2, _w / 2)
 """Abscissae and weights on [0, 1]."""
 Nodes = tuple[Floats, ...]
-"""Whatever the integrand wants to know at the abscissae, one array of shape (panels, ORDER) for each."""
+"""Values at the abscissae that the integrand uses: arrays of shape (panels, ORDER)."""
 Integrand = Callable[[Nodes], tuple[Floats, Floats]]
 RELATIVE_TOLERANCE = 2e-15
 MOST_ROUNDS = 64
@@ -123,7 +123,7 @@ def adaptive(
 def split_panels(
     evaluate: Callable[[Floats], Nodes], cuts: Floats, lower: Floats, upper: Floats, whole: Nodes, halves: Nodes
 ) -> tuple[Floats, Floats, Nodes, Nodes]:
-    """The same panels, those with a cut inside replaced by their parts; the nodes of all others are kept."""
+    """Split the panels that a cut falls into, and keep the nodes of all others."""
     index = np.searchsorted(lower, cuts, side="right") - 1
     cuts, index = cuts[index >= 0], index[index >= 0]
     inside = (cuts > lower[index]) & (cuts < upper[index])
@@ -229,7 +229,7 @@ def _modes(logpdf: Callable[[Floats], Floats], grid: Floats) -> Floats:
 
 
 def maxima(function: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
-    """About the place of the largest value in each bracket, all searched at once."""
+    """Approximate places of the largest value in each bracket; all brackets are searched at once."""
     rows, fractions = np.arange(low.size), np.linspace(0, 1, 33)
     best: Floats = low
     for _ in range(12):
@@ -379,7 +379,7 @@ class Density(Reals):
             raise self._raised(f"x={shown(x)}", fault) from fault
 
     def _raised(self, at: str, fault: Exception) -> InvalidDistribution:
-        """What to say where the user's function raises: at a point of a grid, never at a record."""
+        """The error for an exception that the user's function raised. It names a point of a grid, never a record."""
         return InvalidDistribution(
             f"{self._name}: logpdf raised {type(fault).__name__} ({fault}) at {at}; it must return a number or -inf on "
             f"its whole support {self._support}. Correct it, or give the support on which it is defined."

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SUM_TOLERANCE = 1e-9
 MOST_TYPED = 20
-"""Of a longer list that is no distribution nobody would look for the wrong entry: it is data in the wrong place."""
+"""Length of the longest list in which a user would look for a wrong probability; a longer one is taken for data."""
 TAKEN_FOR_DATA = (
     "is taken for data: its values do not sum to 1 as probabilities do, or are all 0 or 1. Say what P and Q are, as in "
     "design('bernoulli(0.3)', 'bernoulli(0.4)', epsilon=1, n=100), and give the data to run(data). "
@@ -288,7 +288,7 @@ class Labels(Distribution):
 
     @classmethod
     def from_array(cls, probabilities: ArrayLike, name: str = "distribution") -> Labels:
-        """Labels 0, 1, ..., k - 1. What nobody would type as probabilities is taken for data, and refused as such."""
+        """Labels 0, 1, ..., k - 1. Numbers that nobody would type as probabilities are refused as data."""
         data = False
         try:
             checked = check_probabilities(probabilities, name)

@@ -61,10 +61,10 @@ class OneParameter:
                 f"family={shown(family)} has tails too heavy for a sum of scores. Use 'poisson(?)' or 'geometric(?)'."
             )
         ends = _checked_range(between, family)
-        made = cls(family.strip(), *ends)
-        if made.name == "cut":  # a family that cannot be read, and one without such a parameter, are refused here
+        unknown = cls(family.strip(), *ends)
+        if unknown.name == "cut":  # a family that cannot be read, and one without such a parameter, are refused here
             raise InvalidInput(f"family={shown(family)} asks for the cut, which must be public. {unanswered('median')}")
-        return made
+        return unknown
 
     @cached_property
     def label(self) -> Hashable | None:
@@ -293,7 +293,7 @@ def has_shape(model: str) -> bool:
 
 
 def condition(model: str) -> str:
-    """Under which condition an interval for the parameter of this family holds, in words.
+    """The condition under which an interval for the parameter of this family holds, in words.
 
     Zeros and ones, the share of a label and the share above a number have no shape that could be wrong.
 
@@ -367,8 +367,8 @@ def _checked_range(between: Any, family: str) -> tuple[float, float]:
     except (TypeError, ValueError):
         low = high = math.nan
     if not (math.isfinite(low) and math.isfinite(high)):
-        told = f"({', '.join(map(shown, between))})" if isinstance(between, tuple | list) else shown(between)
-        raise InvalidInput(f"between={told} must be two finite numbers, such as between=(-3, 3).")
+        text = f"({', '.join(map(shown, between))})" if isinstance(between, tuple | list) else shown(between)
+        raise InvalidInput(f"between={text} must be two finite numbers, such as between=(-3, 3).")
     if not low < high:
         ends = f"({number_text(low)}, {number_text(high)})"
         raise InvalidInput(f"between={ends} must have its lower end first, and the two must differ.")

@@ -672,7 +672,7 @@ class ContinuousPair(Pair):
         return self._continued_ratio(values.astype(float))
 
     def _continued_ratio(self, x: Floats) -> Floats:
-        """L(x), constant where it is constant, and carried on where both densities underflow."""
+        """L(x): exactly constant on plateaus, and continued where both densities underflow."""
         raw, _ = self._trusted(x)
         (low, at_low), (high, at_high) = self._outermost
         lo, hi = self.support
@@ -708,7 +708,7 @@ class ContinuousPair(Pair):
 
     @cached_property
     def _body(self) -> Interval:
-        """What lies between the 1e-16 quantiles of P or of Q."""
+        """The interval between the 1e-16 quantiles of P or of Q."""
         x = self._breaks
         cdf = np.maximum(self.null.cdf(x), self.alternative.cdf(x))
         sf = np.maximum(self.null.sf(x), self.alternative.sf(x))
@@ -721,7 +721,7 @@ class ContinuousPair(Pair):
         return float(inside[0]), float(inside[-1])
 
     def _difference(self, x: Floats, log_p: Floats, log_q: Floats) -> Floats:
-        """L(x); a pair that knows it better than from its densities says so here."""
+        """L(x) from the log densities. A subclass that knows it more exactly overrides this."""
         del x
         return np.asarray(log_p - log_q)
 
@@ -923,7 +923,7 @@ class ContinuousPair(Pair):
         return max(value, 0.0) + rest if math.isfinite(value) else math.inf
 
     def _heavy_remainder(self, *, reverse: bool) -> float:
-        """What the far tails add to KL beyond the last landmark: 0, a small number, or infinity."""
+        """The part of KL that lies beyond the last landmark: 0, a small number, or infinity."""
         law, other = (self.alternative, self.null) if reverse else (self.null, self.alternative)
         if float(law.cdf(other.support[0]) + law.sf(other.support[1])) > 0:  # mass where the other has none
             return math.inf

@@ -712,7 +712,7 @@ class Hypotheses:
         return all(len(one) == 1 and isinstance(one[0].of, Distribution) and not one[0].corruptions for one in leaves)
 
 
-def pair_or_question(null: Any, alternative: Any) -> Pair | Hypotheses:
+def pair_or_hypotheses(null: Any, alternative: Any) -> Pair | Hypotheses:
     """The pair of two single distributions; :class:`Hypotheses` if either is a set."""
     found = make_hypotheses(null, alternative)
     return found.pair if found.simple else found
@@ -726,16 +726,16 @@ def hardest_pair(null: Any, alternative: Any) -> Pair:
 def make_hypotheses(null: Any, alternative: Any) -> Hypotheses:
     """Read a null and an alternative; raise NothingToTest if they overlap.
 
-    The last few are kept: what is known of a pair is computed once, however often it is asked about.
+    The last 64 are cached, so that what is known of a pair is computed once.
     """
-    given = _Given(null), _Given(alternative)
-    return _question(*given) if all(one.lasting for one in given) else _parsed_hypotheses(null, alternative)
+    given = _HypothesisKey(null), _HypothesisKey(alternative)
+    return _cached_hypotheses(*given) if all(one.lasting for one in given) else _parsed_hypotheses(null, alternative)
 
 
-class _Given:
-    """A hypothesis as it was given: the same as another where both are the same text, the same numbers or one object.
+class _HypothesisKey:
+    """Key of a hypothesis in the cache. Two keys are equal if both are one text, the same numbers or one object.
 
-    ``lasting`` is whether it stays what it is: not so an array, or an object of another library.
+    ``lasting`` is whether the hypothesis cannot change: an array, or an object of another library, can.
     """
 
     __slots__ = ("key", "lasting", "law")
@@ -746,14 +746,14 @@ class _Given:
         self.key: Any = (type(law), repr(law)) if plain else id(law)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Given) and self.key == other.key
+        return isinstance(other, _HypothesisKey) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)
 
 
 def _plain(law: Any) -> bool:
-    """Whether two objects with the same repr are the same: texts, and lists or mappings of texts and numbers."""
+    """Whether the repr of an object identifies it, as for texts, and for lists or mappings of texts and numbers."""
     if type(law) is dict:
         return all(type(value) in _PLAIN for entry in law.items() for value in entry)
     return type(law) is str or (type(law) in (list, tuple) and all(type(value) in _PLAIN for value in law))
@@ -763,7 +763,7 @@ _PLAIN = {str, int, float, bool}
 
 
 @lru_cache(maxsize=64)
-def _question(null: _Given, alternative: _Given) -> Hypotheses:
+def _cached_hypotheses(null: _HypothesisKey, alternative: _HypothesisKey) -> Hypotheses:
     return _parsed_hypotheses(null.law, alternative.law)
 
 

@@ -245,8 +245,8 @@ class Box(Hypothesis):
 def member_of(family: Family, values: tuple[float, ...]) -> Numbers:
     """The distribution of a family with these parameters."""
     family.check(values)
-    made: type[ScipyIntegers] | type[ScipyReals] = ScipyIntegers if family.discrete else ScipyReals
-    return made(family.freeze(values), family.text(values))
+    kind: type[ScipyIntegers] | type[ScipyReals] = ScipyIntegers if family.discrete else ScipyReals
+    return kind(family.freeze(values), family.text(values))
 
 
 def _between(a: float, b: float) -> float:

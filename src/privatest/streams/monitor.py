@@ -24,7 +24,7 @@ from privatest.decision import PrivateTest
 from privatest.errors import Infeasible, InvalidInput
 from privatest.facts import Fact
 from privatest.hypotheses import Pair
-from privatest.hypotheses.parse import Hypotheses, as_hypothesis, pair_or_question
+from privatest.hypotheses.parse import Hypotheses, as_hypothesis, pair_or_hypotheses
 from privatest.laws.block_laws import BlockLaws
 from privatest.numbers import Floats, Integers, Number
 from privatest.privacy import Notion, as_notion, canonical_noise, make_notion
@@ -422,7 +422,7 @@ class Monitor(Stream[MonitorPlan, Alarm]):
             if voter is not None:
                 found = voted_plan([voter], each, method, targets, names)
             elif distance is None:
-                found = pair_plan(pair_or_question(null, alternative), each, method, targets)
+                found = pair_plan(pair_or_hypotheses(null, alternative), each, method, targets)
             else:
                 found = unknown_plan(null, distance, each, method, targets)
             return replace(found, max_rows_per_unit=rows, notion=whole)

@@ -15,7 +15,7 @@ from privatest.decision.problem import Goal, Method, Problem
 from privatest.decision.worst_case import sides_of
 from privatest.errors import InvalidInput, NothingToTest, shown
 from privatest.facts import Fact, Probability
-from privatest.hypotheses.parse import Hypotheses, as_hypothesis, pair_or_question
+from privatest.hypotheses.parse import Hypotheses, as_hypothesis, pair_or_hypotheses
 from privatest.numbers import Number
 from privatest.privacy import make_notion
 from privatest.streams.block_schedule import AIMS, LARGEST_BLOCK, SMALLEST_ERROR, SequentialTargets, tuned_plan
@@ -126,7 +126,7 @@ class Sequential(Stream[SequentialPlan, Verdict]):
         wanted = SequentialTargets(goal.alpha, goal.beta, most, aim, sizes, rows)
 
         def make_plan() -> SequentialPlan:
-            question = pair_or_question(null, alternative)
+            question = pair_or_hypotheses(null, alternative)
             if isinstance(question, Hypotheses) and sides_of(question).above:
                 raise NothingToTest(
                     f"alternative {question.alternative.describe()} lies on both sides of the null "
