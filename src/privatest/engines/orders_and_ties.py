@@ -55,8 +55,8 @@ def check_order(order: str, forms: set[str]) -> None:
     if len(forms) > 1 or "" in forms:
         raise InvalidData(
             f"Column {order!r} orders by text: as texts, 31/01/2026 comes after 01/02/2026, and 10 before 9. (In "
-            "memory and in files, texts that are all of one ISO form, such as 2026-01-31, are accepted.) Make it a column "
-            "of dates, times or numbers, or say that the order of texts is meant: "
+            "memory and in files, texts that are all of one ISO form, such as 2026-01-31, are accepted.) Make it a "
+            "column of dates, times or numbers, or say that the order of texts is meant: "
             "pt.data.read_as(data, text_order=True)."
         )
 
