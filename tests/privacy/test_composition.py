@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from privatest.privacy import Approx, Gdp, Kl, Notion, Pure, Renyi, Tv, Zcdp, canonical_noise
-from privatest.privacy.composition import adds_up_within, of_weight, together, weight
+from privatest.privacy.composition import adds_up_within, composed_epsilon, of_weight, together, weight
 from privatest.privacy.notion import converted, replaced
 from tests.contracts.noise_laws import excess, spent
 from tests.privacy.test_canonical import lattice, worst
@@ -91,3 +92,12 @@ def test_a_record_replaced_is_one_removed_and_one_added(notion: Notion) -> None:
     assert excess(notion, [spent(notion, noise.to_dict(), 1)]) == pytest.approx(0, abs=1e-3)
     assert replaced(Tv(0.6)) is None
     assert replaced(Renyi(2, 0.1)) is None
+
+
+@pytest.mark.parametrize(
+    "part", [Tv(Fraction(1, 10)), Approx(0, Fraction(1, 10)), Approx(Fraction(1, 2), Fraction(1, 10))]
+)
+def test_every_answer_costs_its_delta(part: Notion) -> None:
+    """Three deltas of a tenth are within three tenths, and within a tenth not at all."""
+    assert composed_epsilon({part: 3}, Fraction(3, 10)) < math.inf
+    assert composed_epsilon({part: 3}, Fraction(1, 10)) == math.inf
