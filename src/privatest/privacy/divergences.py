@@ -1,7 +1,7 @@
 """Divergences of two coins, also of coins that are nearly the same or nearly certain, and maxima of functions.
 
 A coin is given by both of its probabilities, each with a small relative error: (p, u) and (q, v), p + u = q + v = 1.
-Notions that bound divergences are computed from these functions (``notions.py``).
+Notions that bound divergences are computed from these functions (``notion.py``).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ The first four are trade-off functions: noise that meets h makes the noisy total
 what they allow a *decision*; a noisy total needs noise that meets the divergence itself.
 
 :func:`as_notion` parses a notion as users write it; ``Notion.into`` converts one into another; what several answers
-cost together is in ``composition.py``, and the noise that meets a notion in ``canonical.py``.
+cost together is in ``composition.py``, and the noise that meets a notion in ``canonical_noise.py``.
 """
 
 from __future__ import annotations
