@@ -405,6 +405,7 @@ READERS = {
     "engines/sources.py": "what speaks Arrow, and iterators of records: `open_source`",
     "engines/databases.py": "DuckDB, PostgreSQL, and others of Ibis: guarded methods of `SqlRecords`, `each_guarded`",
     "engines/spark.py": "Spark: methods of `SparkRecords`, each guarded; its runner also turns Spark's log off",
+    "estimates/table.py": "no records: a noisy table that was written down",
 }
 """All modules that ask libraries for records, and by which guard; each of these is `records.guarded` in the end."""
 
