@@ -76,7 +76,6 @@ WATCHED = [
     "changepoint/block_sums.py",
     "streams/blocks.py",
     "streams/stream.py",
-    "streams/stream_plan.py",
     "streams/monitor_plan.py",
     "streams/saved_state.py",
     "fit/fit_test.py",

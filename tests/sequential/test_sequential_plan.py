@@ -91,7 +91,7 @@ def test_a_plan_whose_votes_are_no_evalues_is_refused() -> None:
 def test_a_plan_that_does_not_fit_together_is_refused() -> None:
     document = json.loads(coin().text)
     for change, message in (
-        ({"null": 3}, "must be texts"),
+        ({"null": 3}, "must be a text"),
         ({"rule": {"lower": 3, "upper": 3, "cut": 3}}, "boundaries"),
     ):
         with pytest.raises(InvalidDocument, match=message):

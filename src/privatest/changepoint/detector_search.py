@@ -257,13 +257,10 @@ def auto_choices(
     if isinstance(hypotheses, Hypotheses):
         certain = ["paper"] if false_alarm is not None else ["direct", "paper"]
         return [best_choice(hypotheses, notion, beta, name, false_alarm, tuner) for name in certain]
-    key = _key(hypotheses, notion, beta)
-    names = ["blocks"] if false_alarm is not None else _worth.get(key) if key else None
-    if names is None:
+    names = ["blocks"]
+    if false_alarm is None:
         rough = {"blocks": _best_sums(tuner, beta, false_alarm)[1], "direct": _best_exponential(tuner, beta)[1]}
         names = [name for name in rough if rough[name] <= _HOPELESS * min(rough.values())]
-        if key:
-            _worth[key] = names
     return [best_choice(hypotheses, notion, beta, name, false_alarm, tuner) for name in names]
 
 
@@ -312,7 +309,6 @@ def _key(hypotheses: Pair | Hypotheses, *settings: Hashable) -> tuple[Hashable, 
 
 
 _choices: dict[tuple[Hashable, ...], DetectorChoice] = {}
-_worth: dict[tuple[Hashable, ...], list[str]] = {}
 
 
 def _sums_choice(tuner: BlockTuner, beta: float, false_alarm: float | None) -> DetectorChoice:

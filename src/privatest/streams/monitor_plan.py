@@ -22,7 +22,7 @@ from privatest.privacy.notion import notion_words
 from privatest.scores import Cells
 from privatest.streams.blocks import Blocks, SumBlocks
 from privatest.streams.saved_state import MONITOR, StateKind
-from privatest.streams.stream_plan import Rule, StreamPlan
+from privatest.streams.stream import Rule, StreamPlan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,7 +25,7 @@ from privatest.privacy.notion import notion_words
 from privatest.streams.blocks import SumBlocks
 from privatest.streams.evalues import PARTS, VoteLaw, VoteLaws, vote_laws
 from privatest.streams.saved_state import SEQUENTIAL, StateKind
-from privatest.streams.stream_plan import Rule, StreamPlan
+from privatest.streams.stream import Rule, StreamPlan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
