@@ -67,6 +67,8 @@ UNITS = 1 << 12
 """A record counts as one of this many steps of its range in the total for a mean."""
 SUMMING = Fraction(1, 2)
 """The part of the budget of a mean's second step that its total costs; the table for the variance costs the rest."""
+CLEARLY = 3.0
+"""A cell surely has records if its noisy count is above this many standard deviations of the noise."""
 LEAST_RECORDS = 20
 CERTIFIED, APPROXIMATE = "certified", "approximate"
 _QUANTILE = re.compile(r"quantile\(\s*([0-9.eE+-]+)\s*\)")
@@ -186,11 +188,12 @@ class SteppedDesign(Budgeted[Any]):
         complete = declared.content in ("numbers", "truths") and not declared.may_leave((-math.inf, math.inf))
         part, rest = self.parts(counts, source)
         first = self._noisy(part, self.first_edges, self.noise, source)
-        edges = self.second_edges(self._table(self.first_edges, first, self.noise, self.first, complete=complete))
+        table = self._table(self.first_edges, first, self.noise, self.first, complete=complete)
+        edges = self.second_edges(table)
         drawn: list[Any] = [complete, first, [int(edge) for edge in edges]]
         drawn.append(self._noisy(rest, edges, self.last_noise, source))
         if self.total_noise is not None:
-            steps = self._steps(self.window(edges))
+            steps = self._steps(self.window(table))
             total = sum(int(one) * int(count) for one, count in zip(steps, rest, strict=False) if count)
             drawn.append(str(total + self.total_noise.draw(source)))
         return drawn
@@ -266,7 +269,8 @@ class SteppedDesign(Budgeted[Any]):
             return self._nearest_edges(np.clip(values[np.isfinite(values)], low, high))
         if self.question_text == "mean":
             middle, spread = _middle_and_spread(first)
-            spread = max(spread, (high - low) / (1 << FINE_BITS))
+            start, end = _seen(first)
+            spread = max(spread, (end - start) / 16)  # of most records alike, such as zeros
             away = spread * np.array(SPREADS)
             inner = np.concatenate([middle - away, [middle], middle + away])
             values = np.concatenate([[low], inner[(inner > low) & (inner < high)], [high]])
@@ -277,17 +281,20 @@ class SteppedDesign(Budgeted[Any]):
         away = np.cumsum((end - start) / WINDOW * np.array(OUTSIDE))
         return self._nearest_edges(np.clip(np.concatenate([start - away, inner, end + away]), low, high))
 
-    def window(self, edges: Integers) -> tuple[int, int]:
+    def window(self, first: Table) -> tuple[int, int]:
         """The fine edges between which records are summed for a mean; those beyond count as the nearer one.
 
         Args:
-            edges: the edges of the second table, by their places among the fine edges.
+            first: the first table.
         """
+        last = len(self._edge_values) - 1
         if self.guarantee == CERTIFIED:
-            return 0, len(self._edge_values) - 1
-        middle, reach = int(np.flatnonzero(edges == _densest(edges))[0]), SPREADS.index(8.0) + 1
-        low, high = max(middle - reach, 0), min(middle + reach, len(edges) - 1)
-        return int(edges[low]), int(edges[high])
+            return 0, last
+        start, end = _seen(first)
+        cell = float(np.diff(first._edges).max())
+        away = 1.5 * (end - start) + cell  # tails reach further than the cells in which records are seen
+        low, high = (int(place) for place in np.searchsorted(self._edge_values, [start - away, end + away]))
+        return min(max(low - 1, 0), last - 1), min(max(high, 1), last)
 
     def _steps(self, window: tuple[int, int]) -> Integers:
         """What a record of each fine cell adds to the total: about -UNITS/2 to UNITS/2 along the window."""
@@ -319,7 +326,7 @@ class SteppedDesign(Budgeted[Any]):
             draw: the result of :meth:`draw`.
             simulated: whether the caller's generator drew it.
         """
-        _, table = self.tables(draw, simulated=simulated)
+        first, table = self.tables(draw, simulated=simulated)
         if "?" in self.question_text:
             return table.estimate(
                 self.question_text,
@@ -332,7 +339,7 @@ class SteppedDesign(Budgeted[Any]):
             return self._beyond(
                 replace(table.quantile(share, confidence=self.confidence), question=self.question_text), table
             )
-        return self._mean(table, draw)
+        return self._mean(first, table, draw)
 
     def _beyond(self, answer: TableAnswer, table: Table) -> TableAnswer:
         """The answer, with what lies beyond the range: measured, and bounded."""
@@ -347,11 +354,11 @@ class SteppedDesign(Budgeted[Any]):
         among = "" if table.complete else " among the records that are present"
         return replace(answer, note=f"{answer.note} {note}".strip(), among=among)
 
-    def _mean(self, table: Table, draw: Sequence[Any]) -> TableAnswer:
+    def _mean(self, first: Table, table: Table, draw: Sequence[Any]) -> TableAnswer:
         """The mean of the records, those beyond the window moved to its ends."""
         assert self.total_noise is not None
         places = np.array(draw[2])
-        low, high = self.window(places)
+        low, high = self.window(first)
         start, end = float(self._edge_values[low]), float(self._edge_values[high])
         estimate, interval = bounded_mean(
             table,
@@ -391,7 +398,7 @@ class SteppedDesign(Budgeted[Any]):
                 edges, place = self.second_edges(table), 1
                 drawn.append([int(edge) for edge in edges])
         if self.total_noise is not None:
-            mean = float(self._steps(self.window(edges)).astype(np.float64) @ masses[:-1])
+            mean = float(self._steps(self.window(table)).astype(np.float64) @ masses[:-1])
             drawn.append(str(round(mean * (self.n - self.first))))
         found = self.release(drawn, simulated=True)
         ends = found.intervals if isinstance(found, TableEstimate) else (found.interval,)
@@ -442,6 +449,14 @@ class SteppedDesign(Budgeted[Any]):
 
     def __hash__(self) -> int:
         return hash((self.question_text, self.between, self.notion, self.n))
+
+
+def _seen(table: Table) -> tuple[float, float]:
+    """Two edges between which all cells lie whose noisy counts are clearly above 0."""
+    edges, clear = table._edges, np.flatnonzero(table.counts > CLEARLY * math.sqrt(table.noise.variance))
+    if not len(clear):
+        return float(edges[0]), float(edges[-1])
+    return float(edges[max(clear[0] - 1, 0)]), float(edges[min(clear[-1], len(edges) - 1)])
 
 
 def _densest(edges: Integers) -> int:

@@ -854,9 +854,10 @@ def bounded_mean(
         low, high = lower_end(upper, (0.0, 1.0), level), -lower_end(lower, (-1.0, 0.0), level)
     else:
         about, number = mean_of(table.present), table.present
-        inner = (unit[:-1] + unit[1:]) / 2
-        seen = np.where(np.abs(table.counts) > 2 * math.sqrt(table.noise.variance), table.counts, 0.0)
-        spread = max(float(np.square(inner - about) @ np.maximum(seen, 0.0)) / number, 1 / units**2)
+        before, after = unit[:-1] - about, unit[1:] - about
+        squares = (before**2 + before * after + after**2) / 3  # were records even within a cell
+        doubt = math.sqrt(table.noise.variance * float(np.square(squares).sum()))  # a few records far away are unseen
+        spread = max((float(squares @ np.maximum(table.counts, 0.0)) + doubt) / number, 1 / units**2)
         miscounted = 0.0 if table.complete else table.noise.variance * (about - 0.5) ** 2
         deviation = math.sqrt(number * spread + noise.variance / units**2 + miscounted) / number
         away = float(ndtri((1 + confidence) / 2)) * deviation
