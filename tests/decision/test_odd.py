@@ -146,3 +146,20 @@ def test_one_person_moves_the_number_by_the_rows_that_count(
         assert round(numbers[-1], 6) in range(rows + 1)
     assert numbers[0] == pytest.approx(0)
     assert numbers[1] == pytest.approx(rows)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7])
+def test_the_noise_on_the_share_hides_all_rows_of_a_person(rows: int) -> None:
+    coins = "bernoulli(0.2)", "bernoulli(0.8)"
+    for design in (
+        pt.design(*coins, epsilon=1, n=40, max_rows_per_unit=rows),
+        pt.design_estimate("bernoulli(?)", epsilon=1, n=40, max_rows_per_unit=rows),
+        pt.design_table(labels=[0, 1], epsilon=1, n=40, max_rows_per_unit=rows),
+        pt.design_fit([0.5, 0.5], distance=0.3, epsilon=1, n=40, max_rows_per_unit=rows),
+        pt.design_groups(n=(20, 20), epsilon=1, max_rows_per_unit=rows),
+        pt.design_change(*coins, epsilon=4, n=400, max_rows_per_unit=rows),
+    ):
+        share = OddShare.of(design, Fraction(1, 2))
+        assert share is not None
+        assert share.noise.exact_loss(rows) == share.epsilon == Fraction(1, 2)  # type: ignore[attr-defined]
+        assert share.noise.exact_loss(rows + 1) > share.epsilon  # type: ignore[attr-defined, operator]
