@@ -70,7 +70,8 @@ def explained(doc: str | None) -> dict[str, str]:
 def explain(value: Any) -> None:
     """Complete the docstring of a public function, of a class and its public methods, or of what a module holds."""
     if inspect.ismodule(value):
-        for name in value.__all__:
+        public = [name for name, held in vars(value).items() if not (name.startswith("_") or inspect.ismodule(held))]
+        for name in getattr(value, "__all__", public):
             explain(vars(value).get(name))  # a name that is loaded when it is first used is explained then
     elif inspect.isclass(value):
         for owner in reversed(value.__mro__):
