@@ -39,6 +39,7 @@ DESIGNS: dict[str, Callable[[], Any]] = {
     "changes": lambda: pt.design_change(*COINS, epsilon=8, n=40, beta=0.3, false_alarm=0.3, changes="several"),
     "estimate": lambda: pt.design_estimate("bernoulli(?)", epsilon=2, n=40),
     "two steps": lambda: pt.design_estimate("normal(mean=?, sd=1)", between=(-1000, 1000), epsilon=20, n=40),
+    "several steps": lambda: pt.design_estimate("median", between=(-1, 2), epsilon=20, n=40),
     "groups": lambda: pt.design_groups(n=(40, 40), epsilon=2),
     "table": lambda: pt.design_table(n=40, labels=[0, 1], epsilon=2),
     "test by a table": lambda: made("table").power(*COINS),
