@@ -139,10 +139,10 @@ def short(value: object, digits: int = 6) -> str:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value for JSON: lists for tuples, the text "inf" for infinity."""
+    """Return a value for JSON: lists for tuples, the texts "inf" and "-inf" for infinities."""
     if isinstance(value, tuple | list):
         return [plain_value(part) for part in value]
-    return "inf" if isinstance(value, float) and value == math.inf else value
+    return str(float(value)) if isinstance(value, float) and math.isinf(value) else value
 
 
 def text(title: str, lines: Sequence[tuple[str, str, str]]) -> str:

@@ -5,6 +5,7 @@ The table is that of ``python -m benchmarks.ordinary columns``, whose verdicts a
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -128,3 +129,18 @@ def test_few_records_are_not_taken_for_missing_ones() -> None:
     )  # fmt: skip
     assert found.few_present
     assert found.sentence.startswith("TOO FEW RECORDS for this budget: the noise hides whether")
+
+
+@pytest.mark.parametrize("texts", [["Yes", "No"] * 50, ["-999"] * 100])
+def test_a_quantile_of_which_nothing_is_known_is_released_and_recorded(texts: list[str], tmp_path: Path) -> None:
+    """Its interval is the whole line. An answer that could not be written down would be lost after its charge."""
+    (tmp_path / "data.csv").write_text("\n".join(["x", *texts]))
+    asked: dict[str, Any] = {"column": "x", "between": (0, 5), "epsilon": 0.1, "dataset": "people", "request": "q"}
+    with pt.Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.grant("people", epsilon=1)
+        found = pt.estimate(str(tmp_path / "data.csv"), "median", ledger=ledger, **asked)
+        assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
+        again = pt.estimate(str(tmp_path / "data.csv"), "median", ledger=ledger, **asked)
+        assert (again.interval, float(ledger.spent("people"))) == (found.interval, 0.1)
+    assert found.interval[0] == -np.inf
+    assert type(found).from_dict(found.to_dict()).interval == found.interval
