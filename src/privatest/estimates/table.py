@@ -25,7 +25,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -105,13 +105,6 @@ class TableAnswer(Outcome):
         with reading("the answer"):
             low, high = map(float, document["interval"])
         return super().from_dict({**document, "interval": [low, high]})
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """What :meth:`to_dict` wrote; an end of a quantile's interval may be the text "inf" or "-inf"."""
-        with reading("the answer from a table"):
-            low, high = map(float, document["interval"])
-            return super().from_dict({**document, "interval": [low, high]})
 
     @property
     def sentence(self) -> str:
