@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import privatest as pt
-from privatest.parameter_help import _ELSEWHERE, explain, explained
+from privatest.parameter_help import _ELSEWHERE, explain, explained, public_names
 
 
 def callables() -> Iterator[tuple[str, Any]]:
     """Functions, classes and their public methods, as they are reached from the package; no errors."""
     for name in pt.__all__:
         value = getattr(pt, name)
-        within = {f"{name}.{each}": getattr(value, each) for each in value.__all__} if inspect.ismodule(value) else {}
+        within = (
+            {f"{name}.{each}": getattr(value, each) for each in public_names(value)} if inspect.ismodule(value) else {}
+        )
         for path, found in (within or {name: value}).items():
             if inspect.isclass(found) and issubclass(found, Exception):
                 continue

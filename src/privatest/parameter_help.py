@@ -67,11 +67,16 @@ def explained(doc: str | None) -> dict[str, str]:
     return result
 
 
+def public_names(module: Any) -> list[str]:
+    """Return the names in a module's ``__all__``; without one, those of all that it holds but modules."""
+    held = [name for name, one in vars(module).items() if not (name.startswith("_") or inspect.ismodule(one))]
+    return list(getattr(module, "__all__", held))
+
+
 def explain(value: Any) -> None:
     """Complete the docstring of a public function, of a class and its public methods, or of what a module holds."""
     if inspect.ismodule(value):
-        public = [name for name, held in vars(value).items() if not (name.startswith("_") or inspect.ismodule(held))]
-        for name in getattr(value, "__all__", public):
+        for name in public_names(value):
             explain(vars(value).get(name))  # a name that is loaded when it is first used is explained then
     elif inspect.isclass(value):
         for owner in reversed(value.__mro__):
