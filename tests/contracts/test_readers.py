@@ -404,7 +404,6 @@ READERS = {
     "engines/arrays.py": "columns of Arrow, pandas and polars: `open_source`, or questions of `StreamedRecords`",
     "engines/sources.py": "what speaks Arrow, and iterators of records: `open_source`",
     "engines/databases.py": "DuckDB, PostgreSQL, and others of Ibis: guarded methods of `SqlRecords`, `each_guarded`",
-    "estimates/table.py": "no records: a table of counts that others have published",
     "engines/spark.py": "Spark: methods of `SparkRecords`, each guarded; its runner also turns Spark's log off",
     "estimates/table.py": "no records: a noisy table that was written down",
 }
