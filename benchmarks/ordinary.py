@@ -564,7 +564,8 @@ def column_questions() -> dict[str, tuple[Callable[..., Any], Callable[[pd.Serie
         return column.nunique() > 9 and begun.result is None
 
     def odd(column: pd.Series, found: Any) -> bool:
-        numbers = column.where(~column.map(lambda one: isinstance(one, str)))  # in memory a text is no number, whatever it spells
+        texts = column.map(lambda one: isinstance(one, str))  # in memory a text is no number, whatever it spells
+        numbers = column.where(~texts)
         return found.odd == pd.to_numeric(numbers, errors="coerce").isna().sum()
 
     return {
