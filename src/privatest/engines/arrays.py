@@ -608,6 +608,8 @@ def arrow_keys(array: Any) -> Keys:
     pa = import_arrow("An Arrow column")
     types = pa.types
     if types.is_dictionary(array.type):
+        if str(array.type.value_type) == "string_view":  # of polars; Arrow does not decode these
+            array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
         array = array.cast(array.type.value_type)
     missing = as_numpy(array.is_null()) if array.null_count else None
     times, zone = _times(array.type)
