@@ -404,7 +404,7 @@ def problems(folder: Path) -> Iterator[Problem]:
         "by group",
         f"rates {np.round(fair.groupby('religious')['had'].mean().to_numpy(), 2)}",
         lambda **k: pt.estimate(fair, "bernoulli(?)", column="had", by="religious", **one, **k),
-        words=("each group", "its rows alone"),
+        words=("each group", "noisy table"),
         way_out=lambda **k: pt.estimate(pious, "bernoulli(?)", column="had", **one, **k),
         way_agrees=holds(pious["had"].mean()),
     )
