@@ -1,7 +1,7 @@
 """Pictures of the studio's pages and of a report, taken in Chromium: ``python docs/make_studio_screens.py [plan ...]``.
 
-Writes docs/screens/studio_{plan,change,estimate,groups,monitor,sequential}.png and report.png at 1400 pixels, and some
-of them at 420 pixels (``_420``) and dark (``_dark``), from made-up data, in few colours to keep them small. Without
+Writes docs/screens/studio_{plan,change,estimate,describe,groups,monitor,sequential}.png and report.png at 1400 pixels, and
+some of them at 420 pixels (``_420``) and dark (``_dark``), from made-up data, in few colours to keep them small. Without
 words: all. ``--all FOLDER`` writes every page at 1400 and 420 pixels, light and dark, to that folder instead.
 """
 
@@ -75,6 +75,13 @@ def estimate(page: Any, address: str) -> None:
     asked(page, "lab_values.csv", "value", "lab", "how large is the mean")
 
 
+def describe(page: Any, address: str) -> None:
+    page.goto(address + "/#tab=describe&epsilon=1&least=-4&most=5&cells=32")
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    asked(page, "lab_values.csv", "value", "lab", "what do the values look like")
+
+
 def groups(page: Any, address: str) -> None:
     page.goto(address + "/#tab=groups&epsilon=0.5&control=1000&treatment=1000&rate=0.1&lift=0.05")
     page.reload()
@@ -142,6 +149,7 @@ TABS = {
     "plan": plan,
     "change": change,
     "estimate": estimate,
+    "describe": describe,
     "groups": groups,
     "monitor": monitor,
     "sequential": sequential,

@@ -116,6 +116,7 @@ QUESTIONS = {
     "/groups/size": Question("design_groups", "epsilon rate lift"),
     "/run/estimate": Question("estimate", f"family epsilon {_PAID}"),
     "/run/groups": Question("compare_groups", f"epsilon {_PAID}"),
+    "/run/table": Question("tabulate", f"epsilon {_PAID}"),
     "/monitors": Question("Monitor", f"{_PAIR} dataset request"),
     "/sequentials": Question("Sequential", f"{_PAIR} dataset request"),
 }
@@ -124,7 +125,8 @@ _TESTS = "/design /size /plan /power /along"
 _ON_PAIRS = "/run/test /run/change"
 _ESTIMATES = "/estimate /estimate/size /run/estimate"
 _GROUPS = "groups /groups /groups/size /run/groups"
-_ON_DATA = f"{_ON_PAIRS} /run/estimate /run/groups"
+_TABLES = "table /run/table"
+_ON_DATA = f"{_ON_PAIRS} /run/estimate /run/groups /run/table"
 _STREAMS = "/monitors /sequentials"
 _WATCHES = "monitor sequential"
 _RUNS = "test detect fit estimate groups table"
@@ -133,7 +135,7 @@ _PAYS = f"{_RUNS} {_WATCHES}"
 _ON_TWO_LAWS = f"plan curve test detect {_WATCHES} {_TESTS} {_ON_PAIRS} {_STREAMS}"
 _LAWS = f"compare check {_ON_TWO_LAWS} /look /compare /theory /notions"
 _CHANGES = "detect /run/change"
-_SIZED = "check test estimate table /design /along /run/test /estimate /run/estimate"
+_SIZED = "check test estimate table /design /along /run/test /estimate /run/estimate /run/table"
 
 OPTIONS = (
     Option("data", DATA, SOURCE, "CSV, Parquet or Feather files, or a table; - reads lines.", _READS),
@@ -160,10 +162,10 @@ OPTIONS = (
     ),
     Option("family", TEXT, MANNER, 'Law of the records, with one "?": "normal(mean=?, sd=1)".', "check /along"),
     Option("between", RANGE, RULE, 'Two numbers that enclose the "?"; optional for a rate.', f"estimate {_ESTIMATES}"),
-    Option("between", RANGE, RULE, "Two numbers between which --cells cells of equal length lie.", "table"),
-    Option("cells", COUNT, RULE, "Number of these cells (default 16).", "table"),
-    Option("edges", TEXT, RULE, "Edges between cells, such as 18,30,45.", "table"),
-    Option("labels", TEXT, RULE, "Labels that have a cell each, such as yes,no.", "table"),
+    Option("between", RANGE, RULE, "Two numbers between which --cells cells of equal length lie.", _TABLES),
+    Option("cells", COUNT, RULE, "Number of these cells (default 16).", _TABLES),
+    Option("edges", TEXT, RULE, "Edges between cells, such as 18,30,45.", _TABLES),
+    Option("labels", TEXT, RULE, "Labels that have a cell each, such as yes,no.", _TABLES),
     Option("groups", TEXT, RULE, "Groups that have a table each, such as a,b: a public list.", "table"),
     Option("sd_between", RANGE, RULE, 'Two numbers that enclose sd, where it is a second "?".', "estimate"),
     Option(
@@ -183,14 +185,14 @@ OPTIONS = (
         LOSS,
         RULE,
         "Privacy loss; typically between 0.1 and 2.",
-        f"compare check fit estimate table grant {_ON_TWO_LAWS} /look /compare {_ESTIMATES} {_GROUPS}",
+        f"compare check fit estimate grant {_TABLES} {_ON_TWO_LAWS} /look /compare {_ESTIMATES} {_GROUPS}",
     ),
     Option(
         "privacy",
         TEXT,
         RULE,
         'Notion in place of epsilon: "approx(1, 1e-6)", "gdp(1)", "zcdp(0.5)" and others.',
-        f"fit estimate table {_ON_TWO_LAWS} /notions {_ESTIMATES} {_GROUPS}",
+        f"fit estimate {_TABLES} {_ON_TWO_LAWS} /notions {_ESTIMATES} {_GROUPS}",
     ),
     Option("privacy", TEXT, MANNER, 'Notion in place of epsilon, such as "zcdp(0.5)".', "compare grant /look"),
     Option("epsilons", LOSSES, RULE, "Privacy losses.", "/theory"),
@@ -265,7 +267,7 @@ OPTIONS = (
         NAME,
         RULE,
         "What privacy hides: replace (one record, the default) or add-remove.",
-        f"plan curve test estimate table {_TESTS} /run/test {_ESTIMATES}",
+        f"plan curve test estimate {_TABLES} {_TESTS} /run/test {_ESTIMATES}",
         default="replace",
         choices=("replace", "add-remove"),
     ),
@@ -274,7 +276,7 @@ OPTIONS = (
         COUNT,
         RULE,
         "Maximum number of rows that one person contributes (default 1).",
-        f"plan test detect fit estimate table {_TESTS} {_ON_PAIRS} {_ESTIMATES} {_GROUPS}",
+        f"plan test detect fit estimate {_TABLES} {_TESTS} {_ON_PAIRS} {_ESTIMATES} {_GROUPS}",
     ),
     Option(
         "release",

@@ -141,9 +141,13 @@ def test_headlines_say_what_was_released() -> None:
         ("change", {"changed": True, "index": 300, "order_value": "1999"}, "Change at record 300 (1999)"),
         ("estimate", {"beyond": None, "parameter": "p", "estimate": 0.12345}, "p: about 0.1235"),
         ("estimate", {"beyond": "above", "parameter": "p"}, "The data lie above the whole range"),
+        ("table", {}, "mean: about 1.5; median: about 2"),
         ("groups", {"names": ["a", "b"], "difference": 0.1}, "rate of b minus rate of a: about 0.1"),
     ]
-    found = js("return cases.map(([task, release]) => run.headlined(task, release));", cases=cases)
+    answers = [{"question": name, "estimate": value} for name, value in (("mean", 1.5), ("median", 2), ("other", 3))]
+    found = js(
+        "return cases.map(([task, release]) => run.headlined(task, release, answers));", cases=cases, answers=answers
+    )
     assert found == [words for *_, words in cases]
 
 

@@ -425,6 +425,31 @@ def test_estimates_and_groups_are_planned_and_run_on_their_own_tabs(watched: Wat
     until(page, "document.getElementById('problem').textContent.includes('between 0 and 1')")
 
 
+def test_a_column_is_described_with_one_press_and_one_charge(watched: Watched) -> None:
+    studio = watched.served.studio
+    values = np.random.default_rng(3).normal(2, 1, 600)
+    (studio.folder / "column.csv").write_text("value\n" + "".join(f"{value:.3f}\n" for value in values))
+    before = studio.ledger.spent("claims")
+    page = watched.open("#tab=describe&epsilon=1&least=-2&most=6&cells=16")
+    assert not page.is_visible("#kind")
+    assert "16 cells between -2 and 6" in page.inner_text("#run .summary")
+    watched.choose("column.csv", "value")
+    headline = watched.run("the column")
+    until(page, "document.getElementById('chart-release').dataset.points === '18'")
+    assert re.match(r"mean of the records, clipped to \[-2, 6\]: about [12]\.?\d*; median: about [12]\.?\d*", headline)
+    told = page.inner_text("#release")
+    for name in ("0.25 quantile", "0.75 quantile", "below -2", "1.5 to 2"):  # as they are called, point and all
+        assert name in told
+    assert studio.ledger.spent("claims") == before + 1
+    page.fill("#ask-most", "")
+    assert "and at most: write a number" in page.inner_text("#run .summary")
+    page.fill("#ask-labels", "0,1")
+    watched.choose("tosses.csv")
+    assert watched.run("the tosses").startswith("share of 0: about 0.")
+    page.click("#report-button")
+    until(page, "document.getElementById('report-note').textContent.startsWith('Saved')")
+
+
 @cache
 def axe() -> str:
     """The checker's script: npm's axe-core, of the version that package.json names."""
@@ -493,6 +518,7 @@ def test_a_checker_of_accessibility_finds_nothing_and_the_keyboard_suffices(
             ("Home", "plan"),
             ("ArrowRight", "change"),
             ("ArrowRight", "estimate"),
+            ("ArrowRight", "describe"),
             ("ArrowRight", "groups"),
             ("ArrowRight", "monitor"),
             ("End", "sequential"),

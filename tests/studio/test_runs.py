@@ -386,6 +386,35 @@ def test_two_groups_from_one_file_or_from_two(fresh: Any) -> None:
     assert fresh.ledger.spent("claims") == 2  # one epsilon for both groups of a comparison
 
 
+def test_a_column_is_described_at_the_price_of_its_table(fresh: Any) -> None:
+    asked = {"epsilon": 1.0, "source": {"path": "tosses.csv"}, "column": "toss", "dataset": "claims", "request": "t"}
+    numbers = {**asked, "between": [0.0, 1.0], "cells": 4}
+    before = fresh.ledger_bytes
+    for change, said in (
+        ({"cells": 257}, "at most 256"),
+        ({"between": [1.0, 0.0]}, "between"),
+        ({"between": None, "cells": None}, "labels"),
+        ({"neighbours": "add-remove"}, "n is missing"),
+    ):
+        refused = fresh.post("/api/run/table", **{**numbers, **change})
+        assert (refused.status_code, said in refused.json()["error"]) == (422, True), refused.text
+    assert fresh.ledger_bytes == before
+    first = fresh.post("/api/run/table", **numbers).json()
+    questions = [answer["question"] for answer in first["answers"]]
+    assert questions == ["mean of the records, clipped to [0, 1]", "median", "0.25 quantile", "0.75 quantile"]
+    for answer in first["answers"]:
+        assert answer["interval"][0] <= answer["estimate"] <= answer["interval"][1]
+    again = fresh.post("/api/run/table", **numbers, report=True).json()
+    assert again["release"]["replayed"]
+    assert again["answers"] == first["answers"]  # computed from the counts, which are the same
+    assert "How many records does each cell have?" in again["report"]
+    labels = fresh.post("/api/run/table", **{**asked, "labels": "0,1", "request": "l"}).json()
+    assert [answer["question"] for answer in labels["answers"]] == ["share of 0", "share of 1"]
+    share = np.mean(np.loadtxt(fresh.folder / "tosses.csv", delimiter=",", skiprows=1, usecols=0))
+    assert labels["answers"][1]["interval"][0] < share < labels["answers"][1]["interval"][1]
+    assert fresh.ledger.spent("claims") == 2
+
+
 def test_the_columns_of_a_file_are_listed_by_name_and_nothing_else_is(studio: Any) -> None:
     found = studio.post("/api/columns", source={"path": "tosses.csv"})
     assert found.json() == {"columns": ["toss", "other"]}

@@ -36,7 +36,7 @@ from privatest.decision.interval_inversion import normal_gap
 from privatest.decision.run import Outcome, Release
 from privatest.errors import InvalidDocument, InvalidInput, shown
 from privatest.estimates.present_records import AnsweredRecords, PresentCount
-from privatest.facts import Fact, Probability
+from privatest.facts import Fact, Probability, short
 from privatest.hypotheses import as_distribution
 from privatest.hypotheses.distribution import number_text
 from privatest.json_documents import document_from_json, reading
@@ -402,7 +402,8 @@ class Table(Outcome):
         if named == ["label"]:
             if not isinstance(self.cells, LabelCells) or label not in self.cells.position:
                 raise InvalidInput(f"label={shown(label)} must be a label of the table: {', '.join(self.names)}.")
-            return places == self.cells.position[label], f"of {label}"
+            place = self.cells.position[label]
+            return places == place, f"of {self.names[place]}"
         if above is not None:
             return places >= self._edge("above", above), f"above {number_text(above)}"
         if below is not None:
@@ -716,13 +717,22 @@ class Table(Outcome):
         """What an answer says of the table's price."""
         return {name: getattr(self, name) for name in ("epsilon", "neighbours", "simulated", "privacy", "persons")}
 
+    def describe(self, *, confidence: float = 0.95) -> tuple[TableAnswer, ...]:
+        """The mean, the median and both quartiles of the present records or, of labels, the share of each.
+
+        Args:
+            confidence: the confidence of each interval.
+        """
+        if isinstance(self.cells, LabelCells):
+            return tuple(self.share(label=label, confidence=confidence) for label in self.cells.labels)
+        quartiles = (self.quantile(share, confidence=confidence) for share in (0.25, 0.75))
+        return self.mean(confidence=confidence), self.median(confidence=confidence), *quartiles
+
     # What is shown ----------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON, with the cells and the noise, so that the table can be analysed elsewhere."""
         found = super().to_dict()
-        for name in self.names:
-            found.pop(name, None)
         parts = {"cells": self.cells.to_dict(), "noise": self.noise.to_dict(), "names": self.names}
         return {**found, **parts, "counts": self.counts.tolist()}
 
@@ -794,11 +804,15 @@ class Table(Outcome):
             "count with probability 95%. Whatever is computed from them costs no more privacy."
         )
 
+    def lines(self) -> list[tuple[str, str, str]]:
+        """The counts, each under the name of its cell, then the facts."""
+        counts = zip(self.names, self.counts.tolist(), strict=True)
+        return [*((name, short(count), "records, with noise") for name, count in counts), *super().lines()]
+
     def facts(self) -> list[Fact]:
-        """The counts, and what they cost."""
+        """What the counts leave out, their noise, and what they cost."""
         spread = self.noise.beyond(0.025)
         return [
-            *(Fact(name, count, "records, with noise") for name, count in zip(self.names, self.counts, strict=True)),
             Fact("missing", None if self.complete else self.missing, "missing or unreadable records, with noise"),
             Fact("noise", spread, f"the noise in each count, at most, with probability 95% ({self.noise.describe()})"),
             Fact("n", self.n, "records, public"),
@@ -917,7 +931,7 @@ def cell_names(cells: Cells) -> list[str]:
     if isinstance(cells, GroupedCells):
         return [f"{group}: {name}" for group in cells.groups for name in cell_names(cells.inner)]
     if isinstance(cells, LabelCells):
-        return [str(label) for label in cells.labels] + (["other"] if cells.others else [])
+        return [number_text(each) if isinstance(each, float) else str(each) for each in cells.labels] + (["other"] if cells.others else [])
     if not isinstance(cells, EdgeCells):
         return [f"cell {place}" for place in range(cells.count)]
     edges = [_short(edge) for edge in cells.edges]

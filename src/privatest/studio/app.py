@@ -360,8 +360,8 @@ def _add_runs(
 
         return answer
 
-    for name in ("test", "change", "estimate", "groups"):
-        _add_question(app, f"/run/{name}", run(f"run_{name}"))
+    for name in (question for question in options.QUESTIONS if question.startswith("/run/")):
+        _add_question(app, name, run(name.removeprefix("/").replace("/", "_")))
 
 
 def _add_followed(app: FastAPI, route: str, followed: Monitors) -> None:

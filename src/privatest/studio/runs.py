@@ -34,6 +34,8 @@ STAYS = (
 
 MOST_LISTED = 500
 MOST_UPLOADS = 8
+MOST_CELLS = 256
+"""Cells of a table; with more, its answers take minutes."""
 DEMO = "demo"
 """The data set of the demonstration; the names of its files begin with it."""
 KINDS = (".csv", ".tsv", ".txt", ".parquet", ".feather", ".arrow")
@@ -284,6 +286,15 @@ def _asks(request: str) -> Callable[..., Any]:
     return run
 
 
+def _table(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
+    """Make a table of a column, whose answers are computed at once: so it has a bounded number of cells."""
+    if (asked["cells"] or 0) > MOST_CELLS:
+        raise errors.InvalidInput(
+            f"cells={asked['cells']} must be at most {MOST_CELLS} here. Use pt.tabulate in Python for finer tables."
+        )
+    return _asks("/run/table")(asked, path, ledger=ledger)
+
+
 def _once(run: Callable[..., Any], kind: str) -> Callable[..., Json]:
     """Return a run as a job, whose answers and messages show the names that users know instead of paths."""
 
@@ -303,11 +314,19 @@ def _once(run: Callable[..., Any], kind: str) -> Callable[..., Json]:
             named = {key: _shown(getattr(receipt, key), shown) for key in ("source", "given")}
             release = replace(release, receipt=replace(receipt, **named))
         told = {"release": release.to_dict(), "facts": release.lines(), "sentence": release.sentence}
+        if isinstance(release, pt.results.Table):
+            told |= _described(release)
         if asked.get("report"):
             told["report"] = _page(kind, asked, release, book)
         return {**told, "design": release.design.values(), "budget": _budget(book, name), "request": asked["request"]}
 
     return job
+
+
+def _described(table: pt.results.Table) -> Json:
+    """Return what a table tells of its column at no further cost, and the names and the noise of its counts."""
+    answers = [{**answer.to_dict(), "sentence": answer.sentence} for answer in table.describe()]
+    return {"answers": answers, "noise": table.noise.beyond(0.025)}
 
 
 def _page(kind: str, asked: Json, release: Any, book: pt.Ledger) -> str:
@@ -366,4 +385,5 @@ JOBS: dict[str, Callable[..., Json]] = {
     "run_change": _once(_asks("/run/change"), "detect"),
     "run_estimate": _once(_asks("/run/estimate"), "estimate"),
     "run_groups": _once(_asks("/run/groups"), "groups"),
+    "run_table": _once(_table, "table"),
 }

@@ -113,7 +113,7 @@ const WORDS = {
   __proto__: null, "/look": "drawing P and Q", "/design": "designing the test", "/size": "counting the records needed", "/plan": "looking for what no test can beat",
   "/theory": "the theorem", "/power": "errors against records", "/along": "power along the parameter", "/compare": "every test side by side", "/notions": "comparing notions of privacy",
   "/estimate": "planning the interval", "/estimate/size": "records for the interval", "/groups": "planning two groups", "/groups/size": "records for two groups",
-  "/run/test": "running the test", "/run/change": "looking for the change", "/run/estimate": "estimating", "/run/groups": "comparing the groups", "/monitors": "designing the monitor",
+  "/run/test": "running the test", "/run/change": "looking for the change", "/run/estimate": "estimating", "/run/groups": "comparing the groups", "/run/table": "describing the column", "/monitors": "designing the monitor",
   "/sequentials": "designing the sequential test", "/upload": "uploading", "/columns": "looking for the columns' names",
 };
 

@@ -252,6 +252,15 @@ export function drawInterval(task, release, design) {
   return show("chart-release", traces, made, said, { n: String(release.n), task });
 }
 
+// The noisy counts of a table's cells, each with the noise that it may hold.
+export function drawTable({ names, counts }, noise) {
+  const c = colours();
+  const x = names.map(plain);
+  const traces = [{ type: "bar", x, y: counts, name: "records, with noise", marker: { color: faded(c.null, 0.75) }, error_y: { type: "constant", value: noise, color: c.soft, thickness: 1, width: 2 } }];
+  const made = layout(c, { bargap: 0.05, xaxis: { type: "category", nticks: 12 }, yaxis: { title: { text: "records" } } });
+  return show("chart-release", traces, made, `Noisy counts: ${names.map((name, i) => `${name}: ${short(counts[i])}`).join(", ")}. Each is within ${noise} of the true count with probability 95 percent.`, { task: "table", points: String(counts.length) });
+}
+
 const REGIMES = { tails: ["tails decide", 0.16], core: ["core decides", 0.08], free: ["privacy is free", 0.0] };
 
 export function drawSizes({ theory, sizes, epsilon, needed, name }) {

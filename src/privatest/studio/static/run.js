@@ -1,8 +1,8 @@
 // The Run tab: one request to the data, through the ledger.
 
 import { get, post, upload } from "./ask.js";
-import { drawChange, drawInterval, drawLaw, short, whole } from "./draw.js";
-import { RUNS, compared, estimated, known, laws, shared, takes } from "./settings.js";
+import { drawChange, drawInterval, drawLaw, drawTable, short, whole } from "./draw.js";
+import { RUNS, compared, estimated, known, laws, shared, tabled, takes } from "./settings.js";
 
 const by = (id) => document.getElementById(id);
 let busy = false;
@@ -25,7 +25,7 @@ function reasons() {
   for (const id of ["run-button", "monitor-button", "sequential-button"]) by(id).disabled = Boolean(reason) || (id === "run-button" && busy);
 }
 
-const DEMO = { groups: ["visits.csv", "bought"], change: ["stream.csv", "value"], plan: ["measurements.csv", "value"], estimate: ["measurements.csv", "value"] };
+const DEMO = { groups: ["visits.csv", "bought"], change: ["stream.csv", "value"], plan: ["measurements.csv", "value"], estimate: ["measurements.csv", "value"], describe: ["measurements.csv", "value"] };
 
 // Made-up data with a ledger of their own, and the open form filled in with them.
 async function demonstrate() {
@@ -142,9 +142,10 @@ function fact(name, value, note) {
 }
 
 // What was released, in a few words.
-export function headlined(task, release) {
+export function headlined(task, release, answers = []) {
   if (task === "test") return release.fits === "neither" ? "The data fit neither P nor Q" : `The data look like ${release.decision === "null" ? "P" : "Q"}`;
   if (task === "estimate") return release.beyond ? `The data lie ${release.beyond} the whole range` : `${release.parameter}: about ${short(release.estimate, 4)}`;
+  if (task === "table") return answers.slice(0, 2).map((each) => `${each.question}: about ${short(each.estimate, 4)}`).join("; ");
   if (task === "groups") return `rate of ${release.names[1]} minus rate of ${release.names[0]}: about ${short(release.difference, 4)}`;
   if (release.changed === false) return `No change in ${whole(release.n)} records`;
   return `Change at record ${whole(release.index)}${release.order_value === null ? "" : ` (${release.order_value})`}`;
@@ -156,10 +157,11 @@ async function showRelease(task, found, asked, posed) {
   headline.className = "decision";
   const note = Object.assign(document.createElement("span"), { className: "note" });
   const paid = ["Left of the budget", short(budget.left, 6), `of ${short(budget.granted, 6)} for ${budget.dataset}`];
-  headline.textContent = headlined(task, release);
+  headline.textContent = headlined(task, release, found.answers);
   note.textContent = found.sentence;
   // What the package tells of a release, wherever it is shown.
-  const list = facts([...found.facts, ["request", found.request], paid]);
+  const described = (found.answers || []).map((each) => [each.question, `${short(each.estimate, 4)} (${short(each.interval[0], 4)} to ${short(each.interval[1], 4)})`, each.sentence]);
+  const list = facts([...described, ...found.facts, ["request", found.request], paid]);
   headline.append(note);
   const before = Object.assign(document.createElement("p"), { className: "replayed", hidden: !release.replayed });
   if (release.replayed) before.textContent = `Not a new answer: ${release.receipt.note}.`;
@@ -174,6 +176,7 @@ async function showRelease(task, found, asked, posed) {
   answers[task] = [found, asked, posed];
   handedOver();
   if (task === "change") return drawChange(release);
+  if (task === "table") return drawTable(release, found.noise);
   if (task === "estimate" || task === "groups") return drawInterval(task, release, found.design);
   const { source: _from, column: _column, unit: _unit, odd_epsilon: _odd, dataset: _paid, request: _name, ...rules } = asked;
   const picture = await post("/api/design", { ...rules, n: release.n });
@@ -181,7 +184,7 @@ async function showRelease(task, found, asked, posed) {
 }
 
 const text = (id) => by(id).value.trim() || null;
-const TASKS = { __proto__: null, plan: "test", change: "change", estimate: "estimate", groups: "groups" };
+const TASKS = { __proto__: null, plan: "test", change: "change", estimate: "estimate", describe: "table", groups: "groups" };
 const task = () => TASKS[settingsNow().tab] || "test";
 
 // What the way to an answer says of the data and of the run.
@@ -276,6 +279,7 @@ function taskChosen() {
 
 function question(kind, settings) {
   if (kind === "estimate") return estimated(settings);
+  if (kind === "table") return tabled(settings);
   if (kind === "groups") return { ...compared(settings), treatment: text("run-treatment") === null ? null : { path: text("run-treatment") }, group: text("run-group"), control_name: text("run-control") };
   return { ...laws(settings), ...shared(settings, RUNS[settings.tab]), ...(kind === "test" ? { alpha: settings.goal === "errors" ? settings.alpha : null } : { beta: settings.goal === "errors" ? settings.beta : 0.1 }) };
 }
@@ -303,7 +307,7 @@ async function submit(event) {
     const asked = { ...posed, source: await source(), column: text("run-column"), dataset: text("run-dataset"), request: text("run-request") };
     if (takes(RUNS[settings.tab], "unit") && text("run-unit") !== null) asked.unit = text("run-unit");
     if (text("run-odd") !== null) asked.odd_epsilon = Number(text("run-odd"));
-    if (kind === "test" || kind === "estimate") {
+    if (kind === "test" || kind === "estimate" || kind === "table") {
       const n = text("run-n");
       if (settings.neighbours === "add-remove" && n === null) throw new Error("The true number of records is hidden. Give the number that you expect; the test is designed for it.");
       asked.n = settings.neighbours === "add-remove" ? Number(n) : null;

@@ -52,13 +52,17 @@ export const DEFAULTS = {
   miss: "0.2",
   success: "",
   above: "",
+  least: "-4",
+  most: "5",
+  cells: "32",
+  labels: "",
   privacy: "",
   release: "statistic",
   rows: "1",
 };
-export const TABS = ["plan", "change", "estimate", "groups", "monitor", "sequential"];
+export const TABS = ["plan", "change", "estimate", "describe", "groups", "monitor", "sequential"];
 // Written as they stand in their fields, which are called ask-…
-export const ASKED = ["estimate", "low", "high", "at", "width", "confidence", "control", "treatment", "rate", "lift", "side", "level", "miss", "success", "above", "release", "rows"];
+export const ASKED = ["estimate", "low", "high", "at", "width", "confidence", "control", "treatment", "rate", "lift", "side", "level", "miss", "success", "above", "least", "most", "cells", "labels", "release", "rows"];
 const NUMBERS = { __proto__: null, epsilon: [1e-6, 100], n: [1, 1e9], advantage: [0.001, 0.999], alpha: [1e-6, 0.5], beta: [1e-6, 0.5] };
 const EXAMPLE_TABLE = "never, 0.5, 0.3\nsometimes, 0.3, 0.3\noften, 0.2, 0.4";
 export const EXAMPLE = { written: ["normal(0, 1)", "normal(0.5, 1)"], table: EXAMPLE_TABLE };
@@ -135,8 +139,8 @@ function fromTable(text) {
 }
 
 // Which request each question is planned with, and which one asks the data.
-export const PLANS = { __proto__: null, plan: "/design", change: "/run/change", estimate: "/estimate", groups: "/groups", monitor: "/monitors", sequential: "/sequentials" };
-export const RUNS = { __proto__: null, plan: "/run/test", change: "/run/change", estimate: "/run/estimate", groups: "/run/groups", monitor: "/monitors", sequential: "/sequentials" };
+export const PLANS = { __proto__: null, plan: "/design", change: "/run/change", estimate: "/estimate", describe: "/run/table", groups: "/groups", monitor: "/monitors", sequential: "/sequentials" };
+export const RUNS = { __proto__: null, plan: "/run/test", change: "/run/change", estimate: "/run/estimate", describe: "/run/table", groups: "/run/groups", monitor: "/monitors", sequential: "/sequentials" };
 let table = Object.create(null); // request -> names of its settings, as the package's table of questions has them
 export const known = (takes) => { table = takes; };
 export const takes = (request, name) => (table[request] || []).includes(name);
@@ -176,12 +180,12 @@ export function steps(settings, know) {
     { title: "What do you want to know?", said: QUESTIONS[settings.tab], done: true, to: `tab-${settings.tab}` },
     { title: "Where are the data?", said: know.file || (stream ? "sent by you" : "choose a file"), done: Boolean(know.file) || stream, to: stream ? `${settings.tab}-path` : "run-path" },
     { title: "How private?", said: priced(settings, request), done: true, to: "how-private" },
-    { title: "How many records?", said: know.needed ? `${know.needed} needed` : "as many as there are", done: Boolean(know.needed) || !["plan", "estimate", "groups"].includes(settings.tab), to: settings.tab === "groups" ? "ask-control" : "how-many" },
+    { title: "How many records?", said: know.needed ? `${know.needed} needed` : "as many as there are", done: Boolean(know.needed) || !["plan", "estimate", "groups"].includes(settings.tab), to: { __proto__: null, groups: "ask-control", describe: "run-path" }[settings.tab] || "how-many" },
     { title: "Run", said: !know.ledger ? "needs a ledger" : know.running ? "running …" : know.released ? "done" : know.dataset ? `${know.dataset} pays` : "say who pays", done: Boolean(know.released), to: stream ? `${settings.tab}-button` : "run-button" },
     { title: "Hand over", said: know.released ? (stream ? "what is released stands below" : "make the report") : "once there is an answer", done: false, to: stream ? `${settings.tab}-button` : "hand-over-title" },
   ];
 }
-const QUESTIONS = { __proto__: null, plan: "P or Q?", change: "When did it change?", estimate: "How large is it?", groups: "Do two groups differ?", monitor: "Has it changed yet?", sequential: "Decided yet?" };
+const QUESTIONS = { __proto__: null, plan: "P or Q?", change: "When did it change?", estimate: "How large is it?", describe: "Describe a column", groups: "Do two groups differ?", monitor: "Has it changed yet?", sequential: "Decided yet?" };
 
 export const goal = (settings) =>
   settings.goal === "errors" ? { alpha: settings.alpha, beta: settings.beta } : { advantage: settings.advantage };
@@ -221,6 +225,14 @@ export function compared(settings) {
   };
 }
 
+// A table of a column as the API takes it: cells between two numbers, or labels.
+export function tabled(settings) {
+  const labels = settings.labels.trim();
+  if (labels) return { labels, ...shared(settings, "/run/table") };
+  const between = [["least", "Records are at least"], ["most", "and at most"]].map(([name, title]) => needed(number(settings, name, title), title));
+  return { between, cells: needed(number(settings, "cells", "Cells"), "Cells"), ...shared(settings, "/run/table") };
+}
+
 export const lifted = (settings) => ({
   rate: needed(number(settings, "rate", "Rate of control"), "Rate of control"),
   lift: needed(number(settings, "lift", "Lift to find"), "Lift to find"),
@@ -231,6 +243,10 @@ export function described(settings) {
     if (settings.tab === "estimate") {
       const { family, between, confidence } = estimated(settings);
       return `${family}${between === null ? "" : `, ? between ${between[0]} and ${between[1]}`}; confidence ${confidence}; ${priced(settings, "/run/estimate")}; ${HIDDEN[settings.neighbours]}`;
+    }
+    if (settings.tab === "describe") {
+      const { labels, between, cells } = tabled(settings);
+      return `${labels ? `labels ${labels}` : `${cells} cells between ${between[0]} and ${between[1]}`}; ${priced(settings, "/run/table")}; ${HIDDEN[settings.neighbours]}`;
     }
     if (settings.tab === "groups") {
       const { alternative, alpha, success, above } = compared(settings);
