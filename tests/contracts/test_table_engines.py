@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import privatest as pt
-from tests.engines.warehouses import SPARK, WAREHOUSES
+from tests.engines.warehouses import SPARK, WAREHOUSES, postgres
 
 ROWS = 240
 PLACES = [pytest.param(name, marks=SPARK if name == "Spark" else []) for name in ("DuckDB", "PostgreSQL", "Spark")]
@@ -66,3 +67,42 @@ def test_an_estimate_in_steps_is_the_same_wherever_the_records_lie(engine: str, 
         words: dict[str, Any] = {"between": (-5, 5), "column": "x", "epsilon": 1}
         here, there = (pt.estimate(data, question, rng=np.random.default_rng(3), **words) for data in (table(), source))
         assert here == there
+
+
+def test_groups_are_taken_from_the_schema_and_never_from_records(tmp_path: Path) -> None:
+    """An enumeration of PostgreSQL lists its labels, also those of nobody. What is made from records is refused."""
+    url = postgres().new_database("")
+    structure = """
+        CREATE TYPE arm AS ENUM ('old', 'new', 'nobody'); CREATE DOMAIN arms AS arm;
+        CREATE TABLE visits (x double precision, a arm, d arms, t text);
+        INSERT INTO visits SELECT i % 3, 'new', 'new', 'new' FROM generate_series(1, 60) AS i;
+        INSERT INTO visits VALUES (1, NULL, NULL, NULL);
+    """
+    postgres().execute(structure, url)
+    words: dict[str, Any] = {"column": "x", "edges": [0.5, 1.5], "epsilon": 3}
+    for by in ("a", "d"):
+        for more in ({}, {"neighbours": "add-remove", "n": 50}):
+            made = pt.tabulate(f"{url}::visits", by=by, rng=np.random.default_rng(1), **words, **more)
+            assert list(made.groups) == ["old", "new", "nobody"]
+            listed = pt.tabulate(
+                f"{url}::visits", by=by, groups=list(made.groups), rng=np.random.default_rng(1), **words, **more
+            )
+            assert made == listed
+            assert abs(made.groups["new"].counts.sum() - 60) <= 20
+            assert abs(made.groups["nobody"].counts.sum()) <= 20
+    arms = pa.array(["new", "old"] * 20).dictionary_encode()
+    frame = pa.table({"x": pa.array([1.0] * 40), "a": arms})
+    pq.write_table(frame, tmp_path / "arms.parquet")
+    duck = WAREHOUSES["DuckDB"](frame, tmp_path)
+    ledger = pt.Ledger(tmp_path / "ledger.db")
+    ledger.grant("visits", epsilon=3)
+    for data, by in (
+        (f"{url}::visits", "t"),
+        (frame, "a"),
+        (tmp_path / "arms.parquet", "a"),
+        (frame.to_pandas(), "a"),
+        (duck, "a"),
+    ):
+        with pytest.raises(pt.errors.InvalidInput, match=r"groups is missing.*List those"):
+            pt.tabulate(data, by=by, ledger=ledger, dataset="visits", request="r", **words)
+    assert ledger.spent("visits") == 0

@@ -89,8 +89,9 @@ UNREADABLE = "The columns of {} cannot be read. May you read it?"
 TYPES = """
 SELECT oid, CASE WHEN typtype = 'e' THEN 'enum'
                  WHEN typnamespace = 'pg_catalog'::regnamespace OR typname = 'citext' THEN typname::text
-                 ELSE format_type(oid, NULL) END
-FROM pg_catalog.pg_type WHERE oid = ANY(%s::oid[])
+                 ELSE format_type(oid, NULL) END,
+       ARRAY(SELECT enumlabel::text FROM pg_catalog.pg_enum WHERE enumtypid = t.oid ORDER BY enumsortorder)
+FROM pg_catalog.pg_type AS t WHERE oid = ANY(%s::oid[])
 """
 TABLES = """
 SELECT n.nspname::text, c.relname::text, pg_catalog.pg_table_is_visible(c.oid)
@@ -137,29 +138,31 @@ def _one_table(every: Sequence[tuple[str, str, bool]], name: str, shown: str) ->
 
 @dataclass(frozen=True)
 class PostgresColumns:
-    """The columns of a table or query, with the types that the server says they have."""
+    """The columns of a table or query, with the types that the server says they have, and the labels of enumerations."""
 
     backend: Any
     ibis: Any
     source: str
     kinds: dict[str, tuple[str, int | None, int | None]]
+    labels: dict[str, tuple[str, ...]]
 
     @classmethod
     def of(cls, backend: Any, ibis: Any, source: str, shown: str) -> PostgresColumns:
         """Return the columns of ``source``, SQL that may follow FROM. No row is read."""
 
-        def run_query() -> tuple[list[Any], dict[int, str]]:
+        def run_query() -> tuple[list[Any], dict[int, tuple[str, list[str]]]]:
             with backend.begin() as cursor:
                 cursor.execute(f"SELECT * FROM {source} AS t LIMIT 0")
                 columns = list(cursor.description or ())
                 cursor.execute(TYPES, [[column.type_code for column in columns]])
-                return columns, dict(cursor.fetchall())
+                return columns, {oid: (kind, labels) for oid, kind, labels in cursor.fetchall()}
 
-        columns, names = guarded(UNREADABLE.format(shown), run_query)
-        kinds = {column.name: (names[column.type_code], column.precision, column.scale) for column in columns}
+        columns, types = guarded(UNREADABLE.format(shown), run_query)
+        kinds = {column.name: (types[column.type_code][0], column.precision, column.scale) for column in columns}
         if len(kinds) < len(columns):
             raise InvalidData(f"Several columns of {shown} have one name. Rename all but one.")
-        return cls(backend, ibis, source, kinds)
+        labels = {column.name: tuple(types[column.type_code][1]) for column in columns}
+        return cls(backend, ibis, source, kinds, labels)
 
     def rows(self, wanted: ColumnNames) -> Any:
         """Return an Ibis table of the columns r, u, o and g (see ``SqlRecords.rows``) that cannot raise an error."""
@@ -240,6 +243,7 @@ class SqlRecords(SourceRecords):
     placed: bool = False  # whether rows that do not count stay in their places, as in PlacedRecords
     called: Callable[[str], str | None] = str  # returns the name of a group for a text in g
     group_texts: tuple[tuple[str, ...], ...] = ()  # the texts in g that mean each group of grouped cells
+    group_labels: tuple[str, ...] = ()  # the labels of the enumeration that is the type of g
     _last_reading: LastReading = field(default_factory=LastReading, repr=False)
     _texts: dict[str, str] = field(default_factory=dict, repr=False)  # the text in g by the group's name
 
@@ -271,6 +275,9 @@ class SqlRecords(SourceRecords):
             called = group_caller(rows.g.type())
             rows = rows.mutate(g=rows.g if rows.g.type().is_string() else rows.g.cast("string"))
         return cls(rows, runner, language, most, wanted.order, wanted.record, called=called)
+
+    def declared_groups(self) -> list[str]:
+        return [label for label in self.group_labels if group_name(label) is not None]
 
     def groups(self) -> list[str]:
         for text in self._distinct_groups(MOST_GROUPS):
@@ -653,7 +660,8 @@ def _of_postgres(
         return backend.to_pyarrow(query)
 
     runner = QueryRunner(run_query, backend.to_pyarrow_batches)
-    return SqlRecords.over(columns.rows(wanted), runner, IbisLanguage(ibis, "postgres"), wanted, selection.most)
+    found = SqlRecords.over(columns.rows(wanted), runner, IbisLanguage(ibis, "postgres"), wanted, selection.most)
+    return replace(found, group_labels=columns.labels.get(wanted.group or "", ()))
 
 
 def _of_duckdb(connection: Any, name: str, shown: str, selection: Selection) -> SqlRecords:

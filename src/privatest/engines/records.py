@@ -518,6 +518,14 @@ class Records(ABC):
         """
         raise NotImplementedError
 
+    def declared_groups(self) -> list[str]:
+        """Return the groups that the schema of a database lists: the labels of an enumeration. Empty if it lists none.
+
+        Categories of data frames, dictionaries of Arrow and Parquet and enumerations of DuckDB are none of these: what
+        makes them takes them from the records.
+        """
+        return []
+
     def is_shared(self) -> bool:
         """Whether some unit has rows in more than one group."""
         raise NotImplementedError

@@ -366,27 +366,31 @@ def tabulate(
         by: the column that says in which group a row is; ``table.groups`` then has a table for each group, in the order
             of ``groups``, and all together cost what one costs. Two columns are crossed in this way.
         groups: the groups that a row may be in, as for :func:`design_table`. A row in none of them counts as missing.
+            May be left out if ``by`` is an enumeration of PostgreSQL, whose schema lists them.
         epsilon, privacy: what the table costs.
         n: the number of records expected, with ``neighbours="add-remove"``; else it is counted.
         neighbours, max_rows_per_unit: as for :func:`design_table`.
     """
     from privatest import engines  # planning needs none of them
 
-    if (by is None) != (groups is None):
-        raise InvalidInput(
-            f"{'groups' if groups is None else 'by'} is missing: by= names the column of the groups, and groups= lists "
-            "those that a row may be in. The list is public: taken from the data it would say who is in them."
-        )
+    if by is None and groups is not None:
+        raise InvalidInput("by is missing: by= names the column of the groups, and groups= lists those of a row.")
     table_cells(between, cells, edges, labels, groups)  # what cannot be answered is refused before data are opened
+    if n is None and neighbours != "replace":
+        raise InvalidInput(
+            f"n is missing: with neighbours={neighbours!r} the number of records is not public. Say how many you "
+            "expect: n=..."
+        )
     records = None
-    if n is None:
-        if neighbours != "replace":
-            raise InvalidInput(
-                f"n is missing: with neighbours={neighbours!r} the number of records is not public. Say how many you "
-                "expect: n=..."
-            )
+    if n is None or (by is not None and groups is None):
         records = engines.open_for(engines.Need(rows=max_rows_per_unit), data, column=column, unit=unit, group=by)
-        n = records.count()
+        n = records.count() if n is None else n
+        if by is not None and groups is None and not (groups := records.declared_groups()):
+            raise InvalidInput(
+                f"groups is missing: by={shown(by)} names the column of the groups, whose type does not list them (an "
+                "enumeration of PostgreSQL does). List those that a row may be in: groups=[...]. The list is public: "
+                "taken from the data it would say who is in them."
+            )
     made = design_table(
         n=n,
         between=between,
