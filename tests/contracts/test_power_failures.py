@@ -164,7 +164,7 @@ def test_a_disk_that_was_not_flushed_is_found(
 ) -> None:
     disk = Disk(folders[0], monkeypatch, forgets=forgets)
     with pytest.raises(
-        (AssertionError, pt.errors.InvalidDocument), match=r"what was shown|missing, cut|whole, unedited"
+        (AssertionError, pt.errors.InvalidDocument), match=r"what was shown|missing, cut|complete, unedited"
     ):
         tried(name, 7, folders[1], disk, unit=True)
     disk.close()

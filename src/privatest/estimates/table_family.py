@@ -467,9 +467,12 @@ def read_family(text: Any, ranges: Mapping[str, Any], edges: Floats) -> Box:
         raise InvalidInput(f"family={shown(text)} must be a family with question marks, such as {EXAMPLE}.")
     family = FAMILIES.get(match[1].lower())
     words = [word.strip() for word in match[2].split(",")]
-    if family is None or len(words) > len(family.parameters):
+    if family is None:
         known = ", ".join(FAMILIES)
         raise InvalidInput(f"family={shown(text)} must be one of the named families: {known}.")
+    if len(words) > len(family.parameters):
+        form = ", ".join(parameter.name for parameter in family.parameters)
+        raise InvalidInput(f"family={shown(text)} must be '{family.name}({form})', a value or a question mark for each.")
     names = [word.rpartition("=")[0].strip() for word in words]
     overdispersed = family.name == OVERDISPERSED.name and {"mean", "dispersion"} & set(names) != set()
     family = OVERDISPERSED if overdispersed else family
