@@ -1,8 +1,8 @@
 """Pictures of the studio's pages and of a report, taken in Chromium: ``python docs/make_studio_screens.py [plan ...]``.
 
-Writes docs/screens/studio_{plan,change,estimate,describe,groups,monitor,sequential}.png and report.png at 1400 pixels, and
-some of them at 420 pixels (``_420``) and dark (``_dark``), from made-up data, in few colours to keep them small. Without
-words: all. ``--all FOLDER`` writes every page at 1400 and 420 pixels, light and dark, to that folder instead.
+Writes docs/screens/studio_{plan,change,estimate,describe,groups,monitor,sequential}.png and report.png at 1400 pixels,
+and some of them at 420 pixels (``_420``) and dark (``_dark``), from made-up data, in few colours to keep them small.
+Without words: all. ``--all FOLDER`` writes every page at 1400 and 420 pixels, light and dark, to that folder instead.
 """
 
 from __future__ import annotations

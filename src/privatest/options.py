@@ -166,7 +166,13 @@ OPTIONS = (
     Option("cells", COUNT, RULE, "Number of these cells (default 16).", _TABLES),
     Option("edges", TEXT, RULE, "Edges between cells, such as 18,30,45.", _TABLES),
     Option("labels", TEXT, RULE, "Labels that have a cell each, such as yes,no.", _TABLES),
-    Option("groups", TEXT, RULE, "Groups with a table each, such as a,b: public; not needed for an enumeration of PostgreSQL.", "table"),
+    Option(
+        "groups",
+        TEXT,
+        RULE,
+        "Groups with a table each, such as a,b: public; not needed for an enumeration of PostgreSQL.",
+        "table",
+    ),
     Option("sd_between", RANGE, RULE, 'Two numbers that enclose sd, where it is a second "?".', "estimate"),
     Option(
         "guarantee",

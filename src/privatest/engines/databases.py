@@ -138,7 +138,7 @@ def _one_table(every: Sequence[tuple[str, str, bool]], name: str, shown: str) ->
 
 @dataclass(frozen=True)
 class PostgresColumns:
-    """The columns of a table or query, with the types that the server says they have, and the labels of enumerations."""
+    """The columns of a table or query, with the types that the server states, and the labels of enumerations."""
 
     backend: Any
     ibis: Any

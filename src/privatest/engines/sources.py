@@ -270,7 +270,9 @@ def _in_memory(source: Any, selection: Selection) -> Records:
     library = type(source).__module__.partition(".")[0]
     # The class is looked at, not the object: a pandas column shows its index as attributes.
     table = hasattr(type(source), "columns") or hasattr(type(source), "column_names")
-    if library == "polars" and not table and str(source.dtype) == "Object":  # Arrow has no such type; a list may hold it
+    if (
+        library == "polars" and not table and str(source.dtype) == "Object"
+    ):  # Arrow has no such type; a list may hold it
         return _single(source.to_list())
     if not table and (library == "pyarrow" or (library not in ("pandas", "numpy") and _speaks_arrow(source))):
         source = _from_capsule(source)

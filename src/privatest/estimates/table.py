@@ -931,7 +931,9 @@ def cell_names(cells: Cells) -> list[str]:
     if isinstance(cells, GroupedCells):
         return [f"{group}: {name}" for group in cells.groups for name in cell_names(cells.inner)]
     if isinstance(cells, LabelCells):
-        return [number_text(each) if isinstance(each, float) else str(each) for each in cells.labels] + (["other"] if cells.others else [])
+        return [number_text(each) if isinstance(each, float) else str(each) for each in cells.labels] + (
+            ["other"] if cells.others else []
+        )
     if not isinstance(cells, EdgeCells):
         return [f"cell {place}" for place in range(cells.count)]
     edges = [_short(edge) for edge in cells.edges]

@@ -472,7 +472,9 @@ def read_family(text: Any, ranges: Mapping[str, Any], edges: Floats) -> Box:
         raise InvalidInput(f"family={shown(text)} must be one of the named families: {known}.")
     if len(words) > len(family.parameters):
         form = ", ".join(parameter.name for parameter in family.parameters)
-        raise InvalidInput(f"family={shown(text)} must be '{family.name}({form})', a value or a question mark for each.")
+        raise InvalidInput(
+            f"family={shown(text)} must be '{family.name}({form})', a value or a question mark for each."
+        )
     names = [word.rpartition("=")[0].strip() for word in words]
     overdispersed = family.name == OVERDISPERSED.name and {"mean", "dispersion"} & set(names) != set()
     family = OVERDISPERSED if overdispersed else family
