@@ -53,13 +53,13 @@ from privatest.cli.output import (
     write_text,
 )
 from privatest.cli.problem_file import (
-    Given,
-    asked_of,
+    Flags,
     check_target,
     check_written,
     need,
     one_of,
     one_rule,
+    read_settings,
     signature,
     write_problem,
 )
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from privatest import followed_file
 
 
-def plan(given: Given) -> None:
+def plan(flags: Flags) -> None:
     """Plan a test: the number of records it needs, how good that is, and what privacy costs.
 
     Without --n: the smallest number of records that meets --advantage (2/3), or --alpha and --beta. With --n: the
@@ -79,18 +79,18 @@ def plan(given: Given) -> None:
       privatest plan --null "normal(0,1)" --alternative "normal(0.2,1)" \\
           --epsilon 0.5
     """
-    asked = asked_of("plan", given)
-    check_written(given, save=given["save"], save_design=given["save_design"], report=given["report"])
+    settings = read_settings("plan", flags)
+    check_written(flags, save=flags["save"], save_design=flags["save_design"], report=flags["report"])
     with working("planning"):
-        found = pt.plan(**asked)
-    _save(given, asked)
-    if given["save_design"] is not None:
-        write_text(given["save_design"], found.design.to_json() + "\n", "--save-design")
-    _show(given, found.to_dict(), found.title, found.lines())
-    _report(given, "plan", asked, design=found.design)
+        result = pt.plan(**settings)
+    _save(flags, settings)
+    if flags["save_design"] is not None:
+        write_text(flags["save_design"], result.design.to_json() + "\n", "--save-design")
+    _show(flags, result.to_dict(), result.title, result.lines())
+    _report(flags, "plan", settings, design=result.design)
 
 
-def compare(given: Given) -> None:
+def compare(flags: Flags) -> None:
     """Compare the numbers of records that the paper's tests need with the smallest possible number.
 
     \b
@@ -100,23 +100,23 @@ def compare(given: Given) -> None:
       privatest compare --null "bernoulli(0.6)" \\
           --alternative "bernoulli(0.4)" --privacy "zcdp(0.5)"
     """
-    notion = given["privacy"]
-    asked = asked_of("compare", given, needs=None if notion is None else "null alternative")
-    check_written(given, save=given["save"])
-    found: pt.results.Comparison | pt.results.NotionComparison
+    notion = flags["privacy"]
+    settings = read_settings("compare", flags, needs=None if notion is None else "null alternative")
+    check_written(flags, save=flags["save"])
+    comparison: pt.results.Comparison | pt.results.NotionComparison
     if notion is None:
         with working("comparing tests"):
-            found = pt.compare(**asked)
+            comparison = pt.compare(**settings)
     else:
-        if given["epsilon"] is None:
-            asked.pop("epsilon", None)  # the problem file's
+        if flags["epsilon"] is None:
+            settings.pop("epsilon", None)  # the problem file's
         with working("comparing notions of privacy"):
-            found = pt.notions.compare(**asked, privacy=notion)
-    _save(given, asked)
-    _tabled(given, found)
+            comparison = pt.notions.compare(**settings, privacy=notion)
+    _save(flags, settings)
+    _tabled(flags, comparison)
 
 
-def curve(given: Given) -> None:
+def curve(flags: Flags) -> None:
     """Print exact error rates for several numbers of records.
 
     \b
@@ -124,21 +124,21 @@ def curve(given: Given) -> None:
       privatest curve --null "poisson(3)" --alternative "poisson(4)" \\
           --epsilon 0.5 --n 10,20,40,80
     """
-    asked = asked_of("curve", given)
-    if "n" in asked:
-        asked["n"] = sizes_of(asked["n"])
+    settings = read_settings("curve", flags)
+    if "n" in settings:
+        settings["n"] = sizes_of(settings["n"])
     with working("computing error rates"):
-        found = pt.power_curve(**asked)
-    _tabled(given, found)
+        power_curve = pt.power_curve(**settings)
+    _tabled(flags, power_curve)
 
 
-def _tabled(given: Given, found: pt.results.Comparison | pt.results.NotionComparison | pt.results.PowerCurve) -> None:
+def _tabled(flags: Flags, rows: pt.results.Comparison | pt.results.NotionComparison | pt.results.PowerCurve) -> None:
     """Print a table, or its JSON."""
-    if given["json"]:
-        emit_json(found.to_dict())
+    if flags["json"]:
+        emit_json(rows.to_dict())
         return
-    show_table(found.title, found.HEADINGS, found.cells(), left=("test", "private", "note", ""))
-    say(found.ending)
+    show_table(rows.title, rows.HEADINGS, rows.cells(), left=("test", "private", "note", ""))
+    say(rows.ending)
 
 
 def sizes_of(text: str, name: str = "n") -> list[int]:
@@ -151,17 +151,17 @@ def sizes_of(text: str, name: str = "n") -> list[int]:
         ) from None
 
 
-def plan_estimate(given: Given, asked: Mapping[str, Any], rules: Mapping[str, Any]) -> None:
+def plan_estimate(flags: Flags, settings: Mapping[str, Any], rules: Mapping[str, Any]) -> None:
     """Print how wide the interval will be on --n records, or how many records an interval of --width needs.
 
     ``rules`` are the arguments that describe the estimate.
     """
-    width, words = given["width"], dict(rules)
+    width, words = flags["width"], dict(rules)
     if width is None and "n" not in words:
         raise errors.InvalidInput("Missing: DATA, or for a plan --n or --width.")
     if width is not None and "n" in words:
         raise errors.InvalidInput("--n and --width were both given: one follows from the other. Give one of them.")
-    check_written(given, save=given["save"], report=given["report"])
+    check_written(flags, save=flags["save"], report=flags["report"])
     with working("planning"):
         # The number of records for a width does not depend on the number in the design.
         design = pt.design_estimate(**{"n": 100, **words})
@@ -170,76 +170,80 @@ def plan_estimate(given: Given, asked: Mapping[str, Any], rules: Mapping[str, An
                 f"A plan for {words['family']!r} needs a distribution to plan for: in Python "
                 "design_estimate(...).expected_width('normal(3, 2)'). Give DATA to run it."
             )
-        at = sum(design.between) / 2 if given["at"] is None else given["at"]
+        at = sum(design.between) / 2 if flags["at"] is None else flags["at"]
         if width is not None:
             design = design.at_n(design.sample_size(width=width, at=at))
         expected, bound = design.expected_width(at), design.width_bound(at)
-        found = [
+        expectations = [
             markup.Fact("at", at, f"the true {design.parameter} that the rest assumes"),
             markup.Fact("coverage", design.coverage(at), "probability that the interval holds it"),
             markup.Fact("expected_width", expected, "mean width of the interval"),
             markup.Fact("width_bound", bound, "no private interval has a smaller mean width"),
             markup.Fact("ratio", expected / bound if bound > 0 else None, "expected width over this bound"),
         ]
-    _planned(given, asked, "estimate", design, found)
+    _planned(flags, settings, "estimate", design, expectations)
 
 
-def plan_groups(given: Given, asked: Mapping[str, Any], rules: Mapping[str, Any]) -> None:
+def plan_groups(flags: Flags, settings: Mapping[str, Any], rules: Mapping[str, Any]) -> None:
     """Print how likely --n records find a lift, or how many records find it; ``rules`` describe the comparison."""
-    if given["rate"] is None or given["lift"] is None:
+    if flags["rate"] is None or flags["lift"] is None:
         raise errors.InvalidInput("Missing: DATA, or for a plan --rate and --lift.")
-    rate, lift, words = given["rate"], given["lift"], dict(rules)
-    if given["n"] is not None and given["beta"] is not None:
+    rate, lift, words = flags["rate"], flags["lift"], dict(rules)
+    if flags["n"] is not None and flags["beta"] is not None:
         raise errors.InvalidInput("--n and --beta were both given: one follows from the other. Give one of them.")
-    check_written(given, save=given["save"], report=given["report"])
+    check_written(flags, save=flags["save"], report=flags["report"])
     with working("planning"):
-        if given["n"] is None:
-            aim = {} if given["beta"] is None else {"beta": given["beta"]}
+        if flags["n"] is None:
+            aim = {} if flags["beta"] is None else {"beta": flags["beta"]}
             n = pt.design_groups(n=(100, 100), **words).sample_size(rate=rate, lift=lift, **aim)
             sizes = [n, n]
         else:
-            sizes = sizes_of(given["n"])
+            sizes = sizes_of(flags["n"])
             if len(sizes) != 2:
-                raise errors.InvalidInput(f"n={given['n']!r} must be the records of both groups, such as 200,300.")
+                raise errors.InvalidInput(f"n={flags['n']!r} must be the records of both groups, such as 200,300.")
         design = pt.design_groups(n=(sizes[0], sizes[1]), **words)
-        found = [
+        expectations = [
             markup.Fact("rate", rate, "rate of the control group that the rest assumes"),
             markup.Fact("lift", lift, "rate of the treatment group minus it"),
             markup.Fact("power", markup.Probability(design.power((rate, rate + lift))), "probability that it is found"),
         ]
-    _planned(given, asked, "groups", design, found)
+    _planned(flags, settings, "groups", design, expectations)
 
 
-def _planned(given: Given, asked: Mapping[str, Any], command: str, design: Any, found: list[markup.Fact]) -> None:
+def _planned(
+    flags: Flags, settings: Mapping[str, Any], command: str, design: Any, expectations: list[markup.Fact]
+) -> None:
     """Print the plan of an estimate or a comparison, and write the files that were asked for."""
-    _save(given, asked)
-    document = {**design.values(), **{name: markup.plain_value(value) for name, value, _ in found}}
-    known = [
-        (name.replace("_", " "), markup.short(value), meaning) for name, value, meaning in found if value is not None
+    _save(flags, settings)
+    document = {**design.values(), **{name: markup.plain_value(value) for name, value, _ in expectations}}
+    expected = [
+        (name.replace("_", " "), markup.short(value), meaning)
+        for name, value, meaning in expectations
+        if value is not None
     ]
-    _show(given, document, design.title, [*design.lines(), *known])
-    _report(given, command, {**asked, "n": design.n}, design=design)
+    _show(flags, document, design.title, [*design.lines(), *expected])
+    _report(flags, command, {**settings, "n": design.n}, design=design)
 
 
-def _save(given: Given, asked: Mapping[str, Any]) -> None:
+def _save(flags: Flags, settings: Mapping[str, Any]) -> None:
     """Write the problem file, if --save names one."""
-    if given["save"] is not None:
-        write_problem(given["save"], asked)
+    if flags["save"] is not None:
+        write_problem(flags["save"], settings)
 
 
-def _show(given: Given, document: Mapping[str, Any], title: str, lines: list[tuple[str, str, str]]) -> None:
+def _show(flags: Flags, document: Mapping[str, Any], title: str, lines: list[tuple[str, str, str]]) -> None:
     """Print the document with --json, the facts without it."""
-    if given["json"]:
+    if flags["json"]:
         emit_json(document)
     else:
         facts(title, lines)
 
 
-def _report(given: Given, command: str, question: Mapping[str, Any], **content: Any) -> None:
+def _report(flags: Flags, command: str, question: Mapping[str, Any], **content: Any) -> None:
     """Write the report, if --report names a file."""
-    if given["report"] is not None:
-        about = {name: given.get(name) for name in ("purpose", "author")}
-        write_report(given["report"], question=question, kind=command, **content, **about)
+    if flags["report"] is not None:
+        about = {name: flags.get(name) for name in ("purpose", "author")}
+        write_report(flags["report"], question=question, kind=command, **content, **about)
 
 
 ARGUMENTS = (options.RULE, options.WHERE, options.RUN)
@@ -254,7 +258,7 @@ UNSEEN = (
 SEEN = "Every row matches its hash, its neighbours and the sums, and the rows up to the fingerprint are unchanged."
 
 
-def grant(given: Given) -> None:
+def grant(flags: Flags) -> None:
     """Set the total budget of a data set, and create the ledger if there is none.
 
     With --covers the budget is for these files or tables only: requests that read other data are refused, and so are
@@ -270,8 +274,8 @@ def grant(given: Given) -> None:
       privatest ledger grant --ledger ledger.db --dataset claims \\
           --privacy "approx(1, 1e-6)"
     """
-    need(given, "ledger", "dataset", *(() if given["privacy"] is not None else ("epsilon",)))
-    dataset, epsilon, privacy = given["dataset"], given["epsilon"], given["privacy"]
+    need(flags, "ledger", "dataset", *(() if flags["privacy"] is not None else ("epsilon",)))
+    dataset, epsilon, privacy = flags["dataset"], flags["epsilon"], flags["privacy"]
     # Before an empty ledger is made for nothing.
     if epsilon is not None and (not epsilon > 0 or epsilon == float("inf")):
         raise errors.InvalidInput(f"epsilon={epsilon!r} must be greater than 0 and finite.")
@@ -279,13 +283,13 @@ def grant(given: Given) -> None:
         raise errors.InvalidInput(f"--epsilon {epsilon:g} and --privacy {privacy} were both given. Give one of them.")
     if privacy is not None:
         pt.notions.parse(privacy)
-    if given["neighbours"] is not None:
-        numbers.choice(("replace", "add-remove"), neighbours=given["neighbours"])
-    with opened(given, create=True) as book:
-        whom = {name: given[name] for name in ("neighbours", "unit")}
-        book.grant(dataset, epsilon=epsilon, privacy=privacy, covers=given["covers"] or None, **whom)
+    if flags["neighbours"] is not None:
+        numbers.choice(("replace", "add-remove"), neighbours=flags["neighbours"])
+    with opened(flags, create=True) as book:
+        whom = {name: flags[name] for name in ("neighbours", "unit")}
+        book.grant(dataset, epsilon=epsilon, privacy=privacy, covers=flags["covers"] or None, **whom)
         line, named = _line(book, dataset), book.covers(dataset)
-    if given["json"]:
+    if flags["json"]:
         emit_json({**line, "covers": named})
         return
     texts = ("dataset", "neighbours", "unit")
@@ -293,20 +297,20 @@ def grant(given: Given) -> None:
     facts("Budget", [*lines, *(("covers", one, "") for one in named or ["any source"])])
 
 
-def show(given: Given) -> None:
+def show(flags: Flags) -> None:
     """Show what is granted, spent and left, every request so far, and how far each stream was released.
 
     \b
     Example:
       privatest ledger show --ledger ledger.db
     """
-    need(given, "ledger")
-    with opened(given) as book:
-        dataset = given["dataset"]
+    need(flags, "ledger")
+    with opened(flags) as book:
+        dataset = flags["dataset"]
         names = book.datasets() if dataset is None else [dataset]
         lines = [_line(book, name) for name in names]
         history, fingerprint = book.history(dataset), book.fingerprint()
-    if given["json"]:
+    if flags["json"]:
         emit_json({"datasets": lines, "history": [entry.to_dict() for entry in history], "fingerprint": fingerprint})
         return
     composed = any("added up" in line for line in lines)
@@ -344,7 +348,7 @@ def show(given: Given) -> None:
     emit(f"Note the fingerprint elsewhere to pin the ledger as it is now:\n{fingerprint}")
 
 
-def verify(given: Given) -> None:
+def verify(flags: Flags) -> None:
     """Check every row, hash and sum of a ledger; exit with 2 if anything was edited.
 
     Without --since this detects edits after which the hashes were not recomputed. With --since and a fingerprint that
@@ -354,15 +358,15 @@ def verify(given: Given) -> None:
     Example:
       privatest ledger verify --ledger ledger.db
     """
-    need(given, "ledger")
-    with opened(given) as book:
-        rows = book.verify(given["since"])
+    need(flags, "ledger")
+    with opened(flags) as book:
+        rows = book.verify(flags["since"])
         fingerprint = book.fingerprint()
-    if given["json"]:
+    if flags["json"]:
         emit_json({"rows": rows, "intact": True, "fingerprint": fingerprint})
         return
     facts("The ledger is intact", [("rows", f"{rows:,}", "")])
-    say(UNSEEN if given["since"] is None else SEEN)
+    say(UNSEEN if flags["since"] is None else SEEN)
     emit(f"Fingerprint of the ledger, to keep elsewhere:\n{fingerprint}")
 
 
@@ -398,31 +402,31 @@ def _amount(value: Any) -> str:
     return str(pt.notions.parse(value)) if "(" in value else str(value)
 
 
-def check_payment(asked: Mapping[str, Any]) -> None:
+def check_payment(settings: Mapping[str, Any]) -> None:
     """Refuse a ledger, a data set or a request without the other two."""
-    named = [name for name in PAID if name in asked]
-    if TIMEOUT in asked and "ledger" not in asked:
+    named = [name for name in PAID if name in settings]
+    if TIMEOUT in settings and "ledger" not in settings:
         raise errors.InvalidInput("--ledger-timeout needs --ledger. Name the ledger, or leave it out.")
     if named and len(named) < len(PAID):
         missing = ", ".join(f"--{name}" for name in PAID if name not in named)
         raise errors.InvalidInput(f"--{', --'.join(named)} was given without {missing}. Give all three, or none.")
 
 
-def paid(asked: Mapping[str, Any]) -> dict[str, Any]:
+def paid(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the opened ledger, the data set and the request as arguments of a run; nothing without a ledger."""
-    if "ledger" not in asked:
+    if "ledger" not in settings:
         return {}
-    return {"ledger": opened(asked), "dataset": asked["dataset"], "request": asked["request"]}
+    return {"ledger": opened(settings), "dataset": settings["dataset"], "request": settings["request"]}
 
 
-def opened(asked: Mapping[str, Any], *, create: bool = False) -> Any:
+def opened(settings: Mapping[str, Any], *, create: bool = False) -> Any:
     """Open the ledger that --ledger names."""
-    words = {"timeout": asked[TIMEOUT]} if asked.get(TIMEOUT) is not None else {}
-    return pt.Ledger(asked["ledger"], create=create, **words)
+    words = {"timeout": settings[TIMEOUT]} if settings.get(TIMEOUT) is not None else {}
+    return pt.Ledger(settings["ledger"], create=create, **words)
 
 
 @contextmanager
-def answered(asked: Mapping[str, Any], again: str | None = None) -> Iterator[None]:
+def answered(settings: Mapping[str, Any], again: str | None = None) -> Iterator[None]:
     """Add to an error within the context, which comes after the charge, a note that says how to get the answer.
 
     The note is ``again``, or one that follows from the ledger and the request.
@@ -434,27 +438,28 @@ def answered(asked: Mapping[str, Any], again: str | None = None) -> Iterator[Non
     except BaseException as error:
         if not hasattr(error, "exit_code"):  # typer's own way out
             note = again or "The answer was drawn, and no ledger keeps it. Another run spends epsilon again."
-            if again is None and "ledger" in asked:
-                kept = (
-                    f"Request {asked['request']!r} of data set {asked['dataset']!r} is charged and its answer recorded."
+            if again is None and "ledger" in settings:
+                request, dataset = settings["request"], settings["dataset"]
+                note = (
+                    f"Request {request!r} of data set {dataset!r} is charged and its answer recorded. "
+                    "The same command returns it without a new charge."
                 )
-                note = f"{kept} The same command returns it without a new charge."
             errors.note_charge(error, note)
         raise
 
 
-def budget(asked: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def budget(settings: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return a line for a run's table that says what is left of the budget."""
-    if "ledger" not in asked:
-        spent = "epsilon" if asked.get("privacy") is None else "budget"
+    if "ledger" not in settings:
+        spent = "epsilon" if settings.get("privacy") is None else "budget"
         return [("budget", "no ledger", f"keep a note that this {spent} is spent")]
-    with opened(asked) as ledger:
-        left, granted = ledger.left(asked["dataset"]), ledger.granted(asked["dataset"])
-    of = f"of {_amount(_plain(granted))} for data set {asked['dataset']}"
+    with opened(settings) as ledger:
+        left, granted = ledger.left(settings["dataset"]), ledger.granted(settings["dataset"])
+    of = f"of {_amount(_plain(granted))} for data set {settings['dataset']}"
     return [("budget", f"{_amount(_plain(left))} left", of)]
 
 
-def check(given: Given) -> None:
+def check(flags: Flags) -> None:
     """Check how the data would be read. The output is NOT PRIVATE: it is for the holder of the data only.
 
     It counts records that are missing, unreadable or outside both supports, and lists unknown labels. Describe the
@@ -467,27 +472,27 @@ def check(given: Given) -> None:
           --alternative "normal(0.5,1)"
       privatest check claims.csv --column smoker --family "bernoulli(?)" --success Yes
     """
-    kind = "estimate" if given["family"] is not None else "fit" if given["distance"] is not None else "check"
-    if (kind == "estimate" and given["null"] is not None) or (kind != "check" and given["alternative"] is not None):
+    kind = "estimate" if flags["family"] is not None else "fit" if flags["distance"] is not None else "check"
+    if (kind == "estimate" and flags["null"] is not None) or (kind != "check" and flags["alternative"] is not None):
         raise errors.InvalidInput(
             "--family describes an estimate, --null and --distance a fit, --null and --alternative a test: give one of "
             "them."
         )
     needs = {"estimate": "data family", "fit": "data null distance", "check": "data null alternative"}[kind]
-    asked = asked_of(kind, defaultdict(lambda: None, given), needs)
-    words = _of_role(kind, asked, options.WHERE)
+    settings = read_settings(kind, defaultdict(lambda: None, flags), needs)
+    words = _of_role(kind, settings, options.WHERE)
     if kind == "check":
-        words |= _of_role(kind, asked, options.RULE)
+        words |= _of_role(kind, settings, options.RULE)
     elif kind == "fit":
-        words["null"] = pt.design_fit(asked["null"], distance=asked["distance"], epsilon=1, n=1000, beta=None)
+        words["null"] = pt.design_fit(settings["null"], distance=settings["distance"], epsilon=1, n=1000, beta=None)
     else:
-        about = {name: asked[name] for name in ("between", "success") if name in asked}
-        words["null"] = pt.design_estimate(asked["family"], **about, epsilon=1, n=1000, missing="none")
-    found = pt.check(_read_as(asked), **words)
-    _show(given, found.to_dict(), found.title, found.lines())
+        about = {name: settings[name] for name in ("between", "success") if name in settings}
+        words["null"] = pt.design_estimate(settings["family"], **about, epsilon=1, n=1000, missing="none")
+    reading = pt.check(_read_as(settings), **words)
+    _show(flags, reading.to_dict(), reading.title, reading.lines())
 
 
-def decide(given: Given) -> None:
+def decide(flags: Flags) -> None:
     """Decide with privacy whether the data come from the null or from the alternative.
 
     Every run spends epsilon. With --ledger, --dataset and --request it is charged first, and repeating the request
@@ -498,35 +503,35 @@ def decide(given: Given) -> None:
       privatest test claims.csv --column value --null "normal(0,1)" \\
           --alternative "normal(0.5,1)" --epsilon 0.5
     """
-    saved = given["design"]
-    asked = asked_of("test", given, needs=None if saved is None else "data")
-    source = _checked(given, asked, saved)
+    saved = flags["design"]
+    settings = read_settings("test", flags, needs=None if saved is None else "data")
+    source = _checked(flags, settings, saved)
     if saved is not None:
-        test = _saved(saved, given)
+        test = _saved(saved, flags)
     else:
-        rules = _of_role("test", asked, options.RULE)
+        rules = _of_role("test", settings, options.RULE)
         if "n" not in rules and rules.get("neighbours") != "add-remove":  # else the number is not public
             counted = (*options.named("test", options.WHERE), "max_rows_per_unit")
-            rules["n"] = pt.data.count_records(source, **{name: asked[name] for name in counted if name in asked})
+            rules["n"] = pt.data.count_records(source, **{name: settings[name] for name in counted if name in settings})
             if rules["n"] == 0:
                 raise errors.InvalidData("The data have no records. Pass at least one.")
         with working("designing the test"):
             test = pt.design(**rules)
             test.check_tells()
-    _save(given, asked)
-    found = test.run(source, **_of_role("test", asked, options.WHERE, options.RUN), **paid(asked))
-    _answer("test", given, asked, found)
+    _save(flags, settings)
+    release = test.run(source, **_of_role("test", settings, options.WHERE, options.RUN), **paid(settings))
+    _answer("test", flags, settings, release)
 
 
-def _saved(path: str, given: Given) -> pt.results.PrivateTest:
+def _saved(path: str, flags: Flags) -> pt.results.PrivateTest:
     """Return the test that --design names; options that describe a test are refused beside it."""
-    also = [options.flag(name) for name in options.named("test", options.RULE) if given[name] is not None]
+    also = [options.flag(name) for name in options.named("test", options.RULE) if flags[name] is not None]
     if also:
         raise errors.InvalidInput(f"--design already describes the test. Leave out {', '.join(also)}.")
     return pt.results.PrivateTest.from_json(read_text(path, "--design"))
 
 
-def detect(given: Given) -> None:
+def detect(flags: Flags) -> None:
     """Find with privacy when data in order of time changed from the null to the alternative.
 
     The index counts records from 0 and is that of the first record of the new regime. The answer may be "no change": a
@@ -538,10 +543,10 @@ def detect(given: Given) -> None:
       privatest detect claims.csv --column value --null "normal(0,1)" \\
           --alternative "normal(0.5,1)" --epsilon 0.5
     """
-    _ask("detect", given, one_rule(one_of(asked_of("detect", given), given), given))
+    _ask("detect", flags, one_rule(one_of(read_settings("detect", flags), flags), flags))
 
 
-def fit(given: Given) -> None:
+def fit(flags: Flags) -> None:
     """Decide with privacy whether the data come from the null or from any law at a distance from it.
 
     \b
@@ -549,12 +554,12 @@ def fit(given: Given) -> None:
       privatest fit survey.csv --column answer \\
           --null "categorical(yes=0.5, no=0.5)" --distance 0.1 --epsilon 1
     """
-    if given["any_power"] and given["beta"] is not None:
+    if flags["any_power"] and flags["beta"] is not None:
         raise errors.InvalidInput("--any-power and --beta were both given. Give one of them.")
-    _ask("fit", given, asked_of("fit", given), **({"beta": None} if given["any_power"] else {}))
+    _ask("fit", flags, read_settings("fit", flags), **({"beta": None} if flags["any_power"] else {}))
 
 
-def estimate(given: Given) -> None:
+def estimate(flags: Flags) -> None:
     """Estimate a rate, a mean or another parameter with privacy, with an exact interval.
 
     The "?" in --family marks the parameter. Without DATA the command plans: it reads nothing, spends nothing, and
@@ -567,19 +572,19 @@ def estimate(given: Given) -> None:
           --between -3 3 --epsilon 1
       privatest estimate --family "bernoulli(?)" --epsilon 1 --n 1000 --at 0.3
     """
-    asked = asked_of("estimate", given)
-    if _is_plan("estimate", given, asked, "at", "width"):
-        plan_estimate(given, asked, _of_role("estimate", asked, options.RULE))
+    settings = read_settings("estimate", flags)
+    if _is_plan("estimate", flags, settings, "at", "width"):
+        plan_estimate(flags, settings, _of_role("estimate", settings, options.RULE))
         return
-    if asked.get("neighbours") == "add-remove" and "n" not in asked:
+    if settings.get("neighbours") == "add-remove" and "n" not in settings:
         raise errors.InvalidInput(
             "n is missing: with --neighbours add-remove the number of records is private, and an estimate designed for "
             "it would reveal it. Give the number that you expect: --n"
         )
-    _ask("estimate", given, asked)
+    _ask("estimate", flags, settings)
 
 
-def groups(given: Given) -> None:
+def groups(flags: Flags) -> None:
     """Compare the rates of two groups with privacy (an A/B test): decision, p-value, difference and interval.
 
     Give the data of both groups, or one table and --group, the column that names the group of a row. A record is a
@@ -591,20 +596,20 @@ def groups(given: Given) -> None:
       privatest groups visits.csv --group arm --column bought --epsilon 1
       privatest groups --rate 0.1 --lift 0.1 --epsilon 1 --n 200,200
     """
-    asked = asked_of("groups", given)
-    if _is_plan("groups", given, asked, "n", "rate", "lift", "beta"):
-        plan_groups(given, asked, _of_role("groups", asked, options.RULE))
+    settings = read_settings("groups", flags)
+    if _is_plan("groups", flags, settings, "n", "rate", "lift", "beta"):
+        plan_groups(flags, settings, _of_role("groups", settings, options.RULE))
         return
-    if "treatment" not in asked and "group" not in asked:
+    if "treatment" not in settings and "group" not in settings:
         raise errors.InvalidInput(
             "Only one group's data were given. Give the data of the other group, or --group, the column of groups."
         )
-    if "treatment" in asked and asked["treatment"] == asked["data"] == STANDARD_INPUT:
+    if "treatment" in settings and settings["treatment"] == settings["data"] == STANDARD_INPUT:
         raise errors.InvalidInput("Standard input can hold only one of the groups. Name a file for the other.")
-    _ask("groups", given, asked)
+    _ask("groups", flags, settings)
 
 
-def table(given: Given) -> None:
+def table(flags: Flags) -> None:
     """Release how many records each cell has, with noise, for all questions that follow.
 
     The cells are --cells equal ones in --between, or lie between --edges, or are --labels; with --by and --groups each
@@ -615,50 +620,50 @@ def table(given: Given) -> None:
       privatest table claims.csv --column value --between -3 3 --cells 12 --epsilon 1
       privatest table visits.csv --column bought --labels 0,1 --by arm --groups old,new --epsilon 1
     """
-    _ask("table", given, asked_of("table", given))
+    _ask("table", flags, read_settings("table", flags))
 
 
-def _ask(command: str, given: Given, asked: dict[str, Any], **more: Any) -> None:
+def _ask(command: str, flags: Flags, settings: dict[str, Any], **more: Any) -> None:
     """Run a question on the data by the function that the table of options names, and print the answer."""
-    source = _checked(given, asked, asked.get("treatment"))
-    others = [pt.data.open_once(_read_as(asked, "treatment"))] if "treatment" in asked else []
-    _save(given, asked)
+    source = _checked(flags, settings, settings.get("treatment"))
+    others = [pt.data.open_once(_read_as(settings, "treatment"))] if "treatment" in settings else []
+    _save(flags, settings)
     function = attrgetter(options.QUESTIONS[command].call)(pt)
     with working("computing"):
-        found = function(source, *others, **_of_role(command, asked, *ARGUMENTS), **more, **paid(asked))
-    _answer(command, given, asked, found)
+        release = function(source, *others, **_of_role(command, settings, *ARGUMENTS), **more, **paid(settings))
+    _answer(command, flags, settings, release)
 
 
-def _is_plan(command: str, given: Given, asked: Mapping[str, Any], *planned: str) -> bool:
+def _is_plan(command: str, flags: Flags, settings: Mapping[str, Any], *planned: str) -> bool:
     """Return whether the command plans, because no data are given. Options of the other mode are refused."""
     roles = (options.SOURCE, options.WHERE, options.READING, options.RUN, options.PAYER)
     on_data = options.named(command, *roles)
-    if "data" not in asked:
-        if also := [options.flag(name) for name in on_data if name in asked]:
+    if "data" not in settings:
+        if also := [options.flag(name) for name in on_data if name in settings]:
             raise errors.InvalidInput(f"The data are missing. Give DATA, or for a plan leave out {', '.join(also)}.")
         return True
-    if also := [options.flag(name) for name in planned if given[name] is not None]:
+    if also := [options.flag(name) for name in planned if flags[name] is not None]:
         raise errors.InvalidInput(
             f"{', '.join(also)} is for plans, which read no data. Leave it out, or leave out the data."
         )
     return False
 
 
-def _checked(given: Given, asked: Mapping[str, Any], *reads: str | None) -> Any:
+def _checked(flags: Flags, settings: Mapping[str, Any], *reads: str | None) -> Any:
     """Check the output files and the payment, then open the data."""
-    reads = (asked["data"], asked.get("ledger"), given["problem"], *reads)
-    check_target(reads, given["force"], save=given["save"], report=given["report"])
-    check_payment(asked)
-    return pt.data.open_once(_read_as(asked))  # counted and summed on one reading
+    reads = (settings["data"], settings.get("ledger"), flags["problem"], *reads)
+    check_target(reads, flags["force"], save=flags["save"], report=flags["report"])
+    check_payment(settings)
+    return pt.data.open_once(_read_as(settings))  # counted and summed on one reading
 
 
-def _read_as(asked: Mapping[str, Any], name: str = "data") -> Any:
+def _read_as(settings: Mapping[str, Any], name: str = "data") -> Any:
     """Return the data with the rules for reading their texts."""
-    words = _of_role("detect", asked, options.READING)  # which has all of them
+    words = _of_role("detect", settings, options.READING)  # which has all of them
     if "missing" in words:
         words["missing"] = options.separate(words["missing"])
-    table = any(asked.get(key) is not None for key in ("column", "unit", "order", "group", "by"))
-    return pt.data.read_as(address_of(asked[name], table=table), **words)
+    table = any(settings.get(key) is not None for key in ("column", "unit", "order", "group", "by"))
+    return pt.data.read_as(address_of(settings[name], table=table), **words)
 
 
 def address_of(data: str, *, table: bool = False) -> Any:
@@ -687,22 +692,22 @@ LINES_ARE_RECORDS = (
 """What is printed in a terminal where standard input is not a table: no record says whether a line is a heading."""
 
 
-def _answer(command: str, given: Given, asked: Mapping[str, Any], found: Any) -> None:
+def _answer(command: str, flags: Flags, settings: Mapping[str, Any], release: Any) -> None:
     """Print a release, write its report, and exit as --exit-code says; a failure says how to get the answer again."""
-    with answered(asked):
-        _show(given, found.to_dict(), found.title, [*found.lines(), *([] if given["json"] else budget(asked))])
-        if given["report"] is not None:
-            with opened(asked) if "ledger" in asked else nullcontext() as book:
-                _report(given, command, asked, design=found.design, result=found, ledger=book)
-    if given.get("exit_code"):
-        other = found.changed is not False if command == "detect" else found.decision == "alternative"
+    with answered(settings):
+        _show(flags, release.to_dict(), release.title, [*release.lines(), *([] if flags["json"] else budget(settings))])
+        if flags["report"] is not None:
+            with opened(settings) if "ledger" in settings else nullcontext() as book:
+                _report(flags, command, settings, design=release.design, result=release, ledger=book)
+    if flags.get("exit_code"):
+        other = release.changed is not False if command == "detect" else release.decision == "alternative"
         if other:
             raise typer.Exit(1)
 
 
-def _of_role(command: str, asked: Mapping[str, Any], *roles: str) -> dict[str, Any]:
+def _of_role(command: str, settings: Mapping[str, Any], *roles: str) -> dict[str, Any]:
     """Return the given options that have one of these roles, as arguments of a function."""
-    return {name: asked[name] for name in options.named(command, *roles) if name in asked}
+    return {name: settings[name] for name in options.named(command, *roles) if name in settings}
 
 
 STANDARD_INPUT = "-"
@@ -741,7 +746,7 @@ _REMEDY = (
 )
 
 
-def monitor(given: Given) -> None:
+def monitor(flags: Flags) -> None:
     """Watch records as they arrive, one per line, and raise an alarm with privacy when they have changed.
 
     An alarm is one line of JSON; watching ends with it, unless --go-on is given. An unusable line is a record like any
@@ -757,12 +762,12 @@ def monitor(given: Given) -> None:
       tail -n +1 -F values.txt | privatest monitor --null "normal(0,1)" \\
           --alternative "normal(1,1)" --epsilon 0.5
     """
-    alarms = _watch("monitor", given, one_of(asked_of("monitor", given, needs=""), given))
-    if given["exit_code"] and alarms:
+    alarms = _watch("monitor", flags, one_of(read_settings("monitor", flags, needs=""), flags))
+    if flags["exit_code"] and alarms:
         raise typer.Exit(1)
 
 
-def sequential(given: Given) -> None:
+def sequential(flags: Flags) -> None:
     """Test P against Q with privacy on records as they arrive, one per line, and stop as soon as they suffice.
 
     The verdict is one line of JSON: the decision, the number of records, and the e-value, which is evidence against the
@@ -775,84 +780,87 @@ def sequential(given: Given) -> None:
       privatest sequential answers.txt --null "bernoulli(0.3)" \\
           --alternative "bernoulli(0.7)" --epsilon 1
     """
-    asked = asked_of("sequential", given, needs="")
-    reads = (given["file"] or STANDARD_INPUT, asked.get("ledger"), given["problem"])
-    check_target(reads, given["force"], report=given["report"])
-    if "schedule" in asked:
-        asked["schedule"] = sizes_of(asked["schedule"], "schedule")
-    verdicts = _watch("sequential", given, asked)
-    if given["exit_code"] and any(verdict.decision == "alternative" for verdict in verdicts):
+    settings = read_settings("sequential", flags, needs="")
+    reads = (flags["file"] or STANDARD_INPUT, settings.get("ledger"), flags["problem"])
+    check_target(reads, flags["force"], report=flags["report"])
+    if "schedule" in settings:
+        settings["schedule"] = sizes_of(settings["schedule"], "schedule")
+    verdicts = _watch("sequential", flags, settings)
+    if flags["exit_code"] and any(verdict.decision == "alternative" for verdict in verdicts):
         raise typer.Exit(1)
 
 
-def _watch(command: str, given: Given, asked: dict[str, Any]) -> list[Any]:
+def _watch(command: str, flags: Flags, settings: dict[str, Any]) -> list[Any]:
     """Feed lines to a monitor or a sequential test; print and return its alarms or verdicts."""
     from privatest import followed_file  # start-up: for streams alone
 
-    name = STANDARD_INPUT if given["file"] is None else given["file"]
-    follow, state, new_file = given["follow"], given["state"], given["new_file"]
+    name = STANDARD_INPUT if flags["file"] is None else flags["file"]
+    follow, state, new_file = flags["follow"], flags["state"], flags["new_file"]
     if follow and name == STANDARD_INPUT:
         raise errors.InvalidInput(
             "--follow needs the name of a file. Standard input is always followed. Leave --follow out."
         )
-    check_target((name, asked.get("ledger"), given["problem"]), state=state)
+    check_target((name, settings.get("ledger"), flags["problem"]), state=state)
     if new_file and name == STANDARD_INPUT:
         raise errors.InvalidInput(
             "--new-file needs the name of a file. Lines of standard input are always new. Leave --new-file out."
         )
     batches = arriving() if name == STANDARD_INPUT else None
     growing = followed_file.LineFile(name) if batches is None else None
-    watcher = _opened(command, state, asked, None if batches is not None else name)
+    watcher = _opened(command, state, settings, None if batches is not None else name)
     if growing is not None:
         arrived = growing.batches(watcher.seen, watcher.place, follow=follow, new_file=new_file, remedy=_REMEDY)
     else:
         assert batches is not None
-        left = _after(batches, watcher.seen if given["from_start"] else 0)
+        left = _after(batches, watcher.seen if flags["from_start"] else 0)
         arrived = (followed_file.ReadLines(lines, None) for lines in left)
-    found: list[Any] = []
-    with answered(asked, _how_to_go_on(command, asked, state)) if "request" in asked else nullcontext():
+    results: list[Any] = []
+    with answered(settings, _how_to_go_on(command, settings, state)) if "request" in settings else nullcontext():
         try:
-            for alarm in _alarms(watcher, arrived, bool(given.get("go_on"))):
-                found.append(alarm)
+            for alarm in _alarms(watcher, arrived, bool(flags.get("go_on"))):
+                results.append(alarm)
                 emit_json(alarm.to_dict(), line=True)
         finally:
-            if given["json"]:
+            if flags["json"]:
                 emit_json(watcher.to_dict(), line=True)
-        if command == "sequential" and not found:
+        if command == "sequential" and not results:
             complain(f"No verdict yet, after {watcher.seen:,} records.")
-        if given.get("report") is not None and found:
-            told, names = watcher.values(), ("null", "alternative", "epsilon", "privacy")
-            known = {name: told[name] for name in names if name in told}  # asked for, or kept
+        if flags.get("report") is not None and results:
+            values, names = watcher.values(), ("null", "alternative", "epsilon", "privacy")
+            question = {name: values[name] for name in names if name in values}  # those given, or those of the state
             read = {} if name == STANDARD_INPUT else {"data": name}
-            write_report(given["report"], question={**read, **known, **asked}, result=found[-1], kind=command)
-    return found
+            write_report(flags["report"], question={**read, **question, **settings}, result=results[-1], kind=command)
+    return results
 
 
-def _how_to_go_on(command: str, asked: Mapping[str, Any], state: str | None) -> str:
+def _how_to_go_on(command: str, settings: Mapping[str, Any], state: str | None) -> str:
     """Return a note that says how a stream that failed after its charge continues."""
-    charged, noun = f"Request {asked.get('request')!r} of data set {asked.get('dataset')!r} is charged", NOUNS[command]
+    charged, noun = (
+        f"Request {settings.get('request')!r} of data set {settings.get('dataset')!r} is charged",
+        NOUNS[command],
+    )
     if state is None:
         return f"{charged}. Without --state its {noun} cannot continue; another request is charged again."
     return f"{charged}, and its {noun} is kept: the same command continues from {state!r} without a new charge."
 
 
-def _opened(command: str, state: str | None, asked: dict[str, Any], source: str | None) -> Any:
+def _opened(command: str, state: str | None, settings: dict[str, Any], source: str | None) -> Any:
     """Return the monitor or sequential test of the state file, if there is one, else a new one."""
-    read = source if "ledger" in asked else None
-    made: Any = attrgetter(options.QUESTIONS[command].call)(pt)
-    if state is not None and os.path.exists(state) and "null" not in asked:
-        if rest := [name for name in asked if name not in ("ledger", "ledger_timeout")]:
+    read = source if "ledger" in settings else None
+    watcher_class: Any = attrgetter(options.QUESTIONS[command].call)(pt)
+    if state is not None and os.path.exists(state) and "null" not in settings:
+        if rest := [name for name in settings if name not in ("ledger", "ledger_timeout")]:
             listed = ", ".join(map(options.flag, rest))
             raise errors.InvalidInput(
                 f"The state {state!r} describes the question. Leave {listed} out, or give --null and all the rest."
             )
-        ledger = opened(asked) if "ledger" in asked else None
-        return made.load(state, ledger=ledger, source=read)
-    check_payment(asked)
-    need(asked, *options.QUESTIONS[command].needs.split())
-    settings = {name: asked[name] for name in options.named(command, options.RULE) if name in asked} | paid(asked)
+        ledger = opened(settings) if "ledger" in settings else None
+        return watcher_class.load(state, ledger=ledger, source=read)
+    check_payment(settings)
+    need(settings, *options.QUESTIONS[command].needs.split())
+    rules = {name: settings[name] for name in options.named(command, options.RULE) if name in settings} | paid(settings)
     with working(f"designing the {NOUNS[command]}"):
-        return made(**settings, state=state, source=read)
+        return watcher_class(**rules, state=state, source=read)
 
 
 def _after(batches: Iterator[list[bytes]], skipped: int) -> Iterator[list[bytes]]:
@@ -903,7 +911,7 @@ Example:
 """
 
 
-def studio(given: Given) -> None:
+def studio(flags: Flags) -> None:
     """Open the studio: a page on this machine to plan, run and watch in a browser.
 
     \b
@@ -913,25 +921,25 @@ def studio(given: Given) -> None:
     from privatest import studio as page  # for the start-up time of all other commands
 
     page.serve(
-        **{name: value for name, value in given.items() if name != "no_browser"}, open_browser=not given["no_browser"]
+        **{name: value for name, value in flags.items() if name != "no_browser"}, open_browser=not flags["no_browser"]
     )
 
 
-def version(given: Given) -> None:
+def version(flags: Flags) -> None:
     """Print the version of the package.
 
     \b
     Example:
       privatest version
     """
-    found = {"privatest": pt.__version__, "python": platform.python_version()}
-    if given["json"]:
-        emit_json(found)
+    versions = {"privatest": pt.__version__, "python": platform.python_version()}
+    if flags["json"]:
+        emit_json(versions)
     else:
-        facts("privatest", [(name, text, "") for name, text in found.items()])
+        facts("privatest", [(name, text, "") for name, text in versions.items()])
 
 
-COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (
+COMMANDS: tuple[tuple[str | None, str, Callable[[Flags], None]], ...] = (
     (None, "plan", plan),
     (None, "compare", compare),
     (None, "curve", curve),
@@ -952,15 +960,15 @@ COMMANDS: tuple[tuple[str | None, str, Callable[[Given], None]], ...] = (
 )
 
 
-def _parsed(name: str, function: Callable[[Given], None]) -> Callable[..., None]:
+def _parsed(name: str, function: Callable[[Flags], None]) -> Callable[..., None]:
     """Return a command as a function for typer, with the options of the table.
 
     If it is interrupted after a charge, it says so, because typer drops the note.
     """
 
-    def parsed(**given: Any) -> None:
+    def parsed(**flags: Any) -> None:
         try:
-            function(given)
+            function(flags)
         except KeyboardInterrupt as error:
             if (note := errors.charge_note(error)) is not None:
                 complain(f"Interrupted. {note}")
@@ -1036,16 +1044,16 @@ def _pairs_apart(words: Sequence[str]) -> list[str]:
     (['estimate', '--between', '-3', '3'], ['--between', '-3', '3'])
     """
     flags = {options.flag(option.name) for option in options.OPTIONS if option.kind is options.RANGE}
-    found: list[str] = []
+    separate: list[str] = []
     for word in words:
         flag, equals, value = word.partition("=")
         if equals and flag in flags and value.count(",") == 1:
-            found += [flag, *value.split(",")]
-        elif found and found[-1] in flags and word.count(",") == 1:
-            found += [part.strip() for part in word.strip("() ").split(",")]
+            separate += [flag, *value.split(",")]
+        elif separate and separate[-1] in flags and word.count(",") == 1:
+            separate += [part.strip() for part in word.strip("() ").split(",")]
         else:
-            found.append(word)
-    return found
+            separate.append(word)
+    return separate
 
 
 def _complained(problem: object, error: Exception) -> int:

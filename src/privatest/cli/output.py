@@ -110,19 +110,19 @@ def spoken(text: str, *, subject: bool = True) -> str:
     if " in the problem file " in text:  # there they are keys, not options
         return text
     names = sorted({option.name for option in options.OPTIONS}, key=len, reverse=True)
-    known, long = "|".join(names), "|".join(name for name in names if "_" in name)
-    asked = re.compile(
-        rf"(?<![\w.])({known})=(\([^()]*\)|\[[^][]*\]|[-+]?[\w.]*\w|\.\.\.)?"  # name=value, name=... and name=
+    every, long = "|".join(names), "|".join(name for name in names if "_" in name)
+    mention = re.compile(
+        rf"(?<![\w.])({every})=(\([^()]*\)|\[[^][]*\]|[-+]?[\w.]*\w|\.\.\.)?"  # name=value, name=... and name=
         rf"|(?<![\w.-])({long})(?!\w)"  # a name that is no English word
-        rf"|(?<![\w.-])({known})(?= is missing)"
-        rf"|^({known if subject else '(?!)'})(?=: )"  # what a sentence is about
+        rf"|(?<![\w.-])({every})(?= is missing)"
+        rf"|^({every if subject else '(?!)'})(?=: )"  # what a sentence is about
     )
     message, named = "", False
     for place, part in enumerate(_KEPT.split(text)):
         if place % 2:
             message += f" {part}" if named else _CALLS.get(part) or _as_command(part)
         else:
-            message += asked.sub(_as_option, part)
+            message += mention.sub(_as_option, part)
         named = part.endswith("=")  # name='a quotation'
     return message
 
@@ -151,14 +151,14 @@ def _as_command(part: str) -> str:
         return f"Python's {part}" if part.startswith("pt.") else part
     if called[1] not in _COMMANDS:
         return f"Python's {part}"
-    asked = re.findall(r"(\w+)=\.\.\.", called[2] or "")
-    words = ["privatest", _COMMANDS[called[1]], *(["DATA"] if called[2] else []), *map(options.flag, asked)]
+    arguments = re.findall(r"(\w+)=\.\.\.", called[2] or "")
+    words = ["privatest", _COMMANDS[called[1]], *(["DATA"] if called[2] else []), *map(options.flag, arguments)]
     return " ".join(words)
 
 
-def _as_option(found: re.Match[str]) -> str:
+def _as_option(match: re.Match[str]) -> str:
     """Return an argument in a message as an option: ``--between 0 1`` for ``between=(0, 1)``."""
-    name, value = found[1] or found[3] or found[4] or found[5], found[2]
+    name, value = match[1] or match[3] or match[4] or match[5], match[2]
     flag = options.flag(name)
     if value in (None, "...") or (value == "True" and name in _SWITCHES):
         return flag
@@ -206,9 +206,9 @@ def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[obje
     from rich.table import Table
 
     narrow = _width() < NARROW
-    kept = [place for place, heading in enumerate(headings) if not narrow or heading not in DROPPED]
-    names = [headings[place] for place in kept]
-    cells = [[plain(row[place]) for place in kept] for row in rows]
+    places = [place for place, heading in enumerate(headings) if not narrow or heading not in DROPPED]
+    names = [headings[place] for place in places]
+    cells = [[plain(row[place]) for place in places] for row in rows]
     gap = 1 if narrow else 2
     table = Table(
         box=box.SIMPLE_HEAD, show_edge=not narrow, pad_edge=False, padding=(0, gap, 0, 0), collapse_padding=True
@@ -309,15 +309,15 @@ def read_text(path: str, option: str) -> str:
 def read_bytes(path: str, option: str, most: int) -> bytes:
     """Return the bytes of a file or of a pipe; raise InvalidInput if the pipe is silent for too long."""
     file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    found = bytearray()
+    content = bytearray()
     try:
         pipe = stat.S_ISFIFO(os.fstat(file).st_mode)
-        while len(found) <= most:
+        while len(content) <= most:
             if pipe and not select.select([file], [], [], PATIENCE)[0]:
                 raise errors.InvalidInput(f"{option} {path!r} is a pipe that was silent for {PATIENCE:g} seconds.")
             if not (piece := os.read(file, 1 << 16)):
-                return bytes(found)
-            found += piece
+                return bytes(content)
+            content += piece
     finally:
         os.close(file)
     raise errors.InvalidInput(f"{option} {path!r} is larger than {most} bytes.")

@@ -30,7 +30,7 @@ import typer
 from privatest import data_addresses, errors, options
 from privatest.cli.output import complain, read_bytes, reason
 
-Given = dict[str, Any]
+Flags = dict[str, Any]
 """The options of a command by name, as the command line gave them; None or False for those that it did not give."""
 
 LARGEST = 10_000_000
@@ -60,7 +60,7 @@ def _whole(text: str) -> int:
 TYPES: dict[str, tuple[Any, Callable[[str], Any] | None]] = {
     "a number": (float, _number),
     "a whole number": (int, _whole),
-    "two numbers": (tuple[str, str], None),  # asked_of converts them to numbers: typer parses no pairs
+    "two numbers": (tuple[str, str], None),  # read_settings converts them to numbers: typer parses no pairs
     "texts": (list[str], None),
 }
 
@@ -89,30 +89,30 @@ def _parameter(option: options.Option) -> inspect.Parameter:
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def asked_of(command: str, given: Given, needs: str | None = None) -> dict[str, Any]:
+def read_settings(command: str, flags: Flags, needs: str | None = None) -> dict[str, Any]:
     """Return the options of the question, from the command line or else from the problem file.
 
     Refuses a question that lacks a required option: one that the table names or, if it is given, ``needs``.
     """
-    asked: dict[str, Any] = {}
-    settings = [option.name for option in options.of(command) if option.role != options.MANNER]
-    if given["problem"] is not None:
+    settings: dict[str, Any] = {}
+    own = [option.name for option in options.of(command) if option.role != options.MANNER]
+    if flags["problem"] is not None:
         # A file's key may be of another kind than here: one n, where curve takes several.
-        kinds = {option.name: option.kind for option in options.of(command) if option.name in settings}
-        found = read_problem(given["problem"])
-        asked = {name: value for name, value in found.items() if name in kinds and _fits(kinds[name], value)}
-    if given.get("privacy") is not None and given.get("epsilon") is None:
-        asked.pop("epsilon", None)  # the problem file's
-    elif given.get("epsilon") is not None and given.get("privacy") is None:
-        asked.pop("privacy", None)
-    words = {name: given[name] for name in settings if given[name] is not None and given[name] is not False}
-    asked |= {name: _range(name, value) if isinstance(value, tuple) else value for name, value in words.items()}
-    if isinstance(asked.get("clamp"), str):
-        asked["clamp"] = _clamp(asked["clamp"])
+        kinds = {option.name: option.kind for option in options.of(command) if option.name in own}
+        from_file = read_problem(flags["problem"])
+        settings = {name: value for name, value in from_file.items() if name in kinds and _fits(kinds[name], value)}
+    if flags.get("privacy") is not None and flags.get("epsilon") is None:
+        settings.pop("epsilon", None)  # the problem file's
+    elif flags.get("epsilon") is not None and flags.get("privacy") is None:
+        settings.pop("privacy", None)
+    words = {name: flags[name] for name in own if flags[name] is not None and flags[name] is not False}
+    settings |= {name: _range(name, value) if isinstance(value, tuple) else value for name, value in words.items()}
+    if isinstance(settings.get("clamp"), str):
+        settings["clamp"] = _clamp(settings["clamp"])
     names = (options.QUESTIONS[command].needs if needs is None else needs).split()
-    if any(asked.get(name) is None for name in names):
-        _check_there(asked.get("data"))
-    return need(asked, *names)
+    if any(settings.get(name) is None for name in names):
+        _check_there(settings.get("data"))
+    return need(settings, *names)
 
 
 def _check_there(data: Any) -> None:
@@ -143,33 +143,33 @@ def _has_notion(settings: dict[str, Any]) -> bool:
     return settings.get("privacy") is not None
 
 
-def one_of(settings: dict[str, Any], given: Given) -> dict[str, Any]:
+def one_of(settings: dict[str, Any], flags: Flags) -> dict[str, Any]:
     """Keep an alternative or a distance: the one on the command line, or the alternative if a file gives both.
 
     A problem file may give both, the distance for ``fit``.
     """
-    if given["distance"] is None:
+    if flags["distance"] is None:
         if "alternative" in settings:
             settings.pop("distance", None)
-    elif given["alternative"] is None:
+    elif flags["alternative"] is None:
         settings.pop("alternative", None)
     return settings
 
 
-def one_rule(settings: dict[str, Any], given: Given) -> dict[str, Any]:
+def one_rule(settings: dict[str, Any], flags: Flags) -> dict[str, Any]:
     """Keep a bound on false alarms or the assumption of a change: the command line overrides the problem file."""
-    if given["false_alarm"] is None:
-        if given["assume_change"]:
+    if flags["false_alarm"] is None:
+        if flags["assume_change"]:
             settings.pop("false_alarm", None)
-    elif not given["assume_change"]:
+    elif not flags["assume_change"]:
         settings.pop("assume_change", None)
     return settings
 
 
 def read_problem(path: str) -> dict[str, Any]:
     """Return the settings in a problem file; raise InvalidInput for an unknown name or a value of the wrong kind."""
-    found = _parsed(path)
-    for name, value in found.items():
+    settings = _parsed(path)
+    for name, value in settings.items():
         if name not in options.KEYS:
             close = difflib.get_close_matches(name, options.KEYS, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else f" Known are {', '.join(options.KEYS)}."
@@ -178,7 +178,7 @@ def read_problem(path: str) -> dict[str, Any]:
             raise errors.InvalidInput(
                 f"{name}={value!r} in the problem file {path!r} must be {options.KEYS[name].words}."
             )
-    return found
+    return settings
 
 
 def write_problem(path: str, settings: Mapping[str, Any]) -> None:
@@ -187,21 +187,21 @@ def write_problem(path: str, settings: Mapping[str, Any]) -> None:
     Guarantees: no password is written. Addresses are written without it, and whoever uses the file gives the password
     to the database's client (PGPASSWORD, or a file ~/.pgpass).
     """
-    kept = {name: settings[name] for name in options.KEYS if settings.get(name) is not None}
+    document = {name: settings[name] for name in options.KEYS if settings.get(name) is not None}
     for name in ADDRESSES:
-        if name in kept and (address := data_addresses.without_password(kept[name])) != kept[name]:
-            kept[name] = address
+        if name in document and (address := data_addresses.without_password(document[name])) != document[name]:
+            document[name] = address
             complain(
                 f"The password of --{name} is not written to {path!r}. Give it by PGPASSWORD or in ~/.pgpass when you "
                 "use that file."
             )
-    kept = {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
+    document = {name: list(value) if isinstance(value, tuple) else value for name, value in document.items()}
     if path.lower().endswith(".json"):
-        text = json.dumps(kept, indent=2, allow_nan=False) + "\n"
+        text = json.dumps(document, indent=2, allow_nan=False) + "\n"
     else:
         import tomli_w
 
-        text = tomli_w.dumps(kept)
+        text = tomli_w.dumps(document)
     try:
         Path(path).write_text(text, encoding="utf-8", errors="strict")
     except (OSError, ValueError) as error:
@@ -219,19 +219,19 @@ def _parsed(path: str) -> dict[str, Any]:
     try:
         text = content.decode("utf-8")
         if path.lower().endswith(".json"):
-            found = json.loads(text)
+            table = json.loads(text)
         else:
             import tomllib
 
-            found = tomllib.loads(text)
+            table = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         kind = "JSON" if path.lower().endswith(".json") else "TOML"
         raise errors.InvalidInput(
             f"The problem file {path!r} is not valid {kind}: {error}. Write TOML, or JSON in a file named *.json."
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(table, dict):
         raise errors.InvalidInput(f"The problem file {path!r} must hold a table of options, such as epsilon = 0.5.")
-    return found
+    return table
 
 
 def _fits(kind: options.Kind, value: object) -> bool:
@@ -267,9 +267,9 @@ def _clamp(text: str) -> str | tuple[float, ...]:
     return a, b
 
 
-def check_written(given: Given, **paths: str | None) -> None:
+def check_written(flags: Flags, **paths: str | None) -> None:
     """Check the output files of a command that reads nothing but a problem file."""
-    check_target((given["problem"],), given["force"], **paths)
+    check_target((flags["problem"],), flags["force"], **paths)
 
 
 def check_target(reads: Iterable[str | None] = (), force: bool = False, **paths: str | None) -> None:
