@@ -134,7 +134,7 @@ def test_good_requests_made_wrong_in_one_place_are_answered_or_refused(
 ) -> None:
     """One part of a request that works replaced by something odd, dropped or doubled; and bodies that are no JSON."""
     # One process for all runs, which elsewhere are told apart: what they answer is the same.
-    monkeypatch.setattr(studio.app.state.lanes["runs"], "_kept", True)
+    monkeypatch.setattr(studio.app.state.lanes["runs"], "_reuses", True)
     rng = random.Random(7)
     before, sent = studio.ledger_bytes, 0
     for path, good in BODIES.items():

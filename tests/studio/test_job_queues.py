@@ -72,7 +72,7 @@ def test_what_nobody_waits_for_is_stopped_and_what_waits_is_dropped(
     assert asyncio.run(crowd())["n"] == 29  # and not after the minutes that the others would have taken
     assert process_of(lane) is not first
     assert first.poll() is not None
-    assert not lane._asked
+    assert not lane._pending
 
 
 def process_of(lane: Lane) -> Any:
@@ -108,7 +108,7 @@ def test_whatever_is_computed_ends_at_the_limits_of_time_and_memory(hostile: Any
 
 
 def test_of_what_is_not_kept_no_process_is_left(hostile: Any) -> None:
-    lane = hostile(kept=False, remembers=False, workers=2)
+    lane = hostile(reuses=False, remembers=False, workers=2)
     assert asyncio.run(lane.answer("echo", {"a": 1})) == {"a": 1}
     assert all(worker.process is None for worker in lane._workers)
     assert all(not worker._held for worker in lane._workers)

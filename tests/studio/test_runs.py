@@ -240,7 +240,7 @@ def test_a_run_is_stopped_when_its_asker_leaves(served: Any, hostile: Any) -> No
         ):
             client.post("/api/run/test", json=RUN, timeout=httpx.Timeout(300, read=1.5))
         end = time.monotonic() + 300
-        while lane._asked or any(worker.process for worker in lane._workers):
+        while lane._pending or any(worker.process for worker in lane._workers):
             assert time.monotonic() < end
             time.sleep(0.05)
     finally:

@@ -68,9 +68,9 @@ class Token:
         self._words: list[str] = []
         self._lock = threading.Lock()
 
-    def matches(self, given: str | None) -> bool:
-        """Return whether ``given`` is the key, in a time that does not depend on it."""
-        return given is not None and _same(given, self.text)
+    def matches(self, text: str | None) -> bool:
+        """Return whether ``text`` is the key, in a time that does not depend on it."""
+        return text is not None and _same(text, self.text)
 
     def launch(self) -> str:
         """Return a new launch word. If there are too many unused words, the oldest becomes invalid."""
@@ -81,9 +81,9 @@ class Token:
     def redeem(self, word: str) -> bool:
         """Return whether the word is an unused launch word, and mark it as used."""
         with self._lock:
-            found = [each for each in self._words if _same(word, each)]
-            self._words = [each for each in self._words if each not in found]
-            return bool(found)
+            used = [each for each in self._words if _same(word, each)]
+            self._words = [each for each in self._words if each not in used]
+            return bool(used)
 
     def waits(self, word: str) -> bool:
         """Return whether the word is unused."""
@@ -94,9 +94,9 @@ class Token:
         return "Token(...)"
 
 
-def _same(given: str, secret: str) -> bool:
+def _same(text: str, secret: str) -> bool:
     """Compare a text with a secret in constant time."""
-    return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())
+    return hmac.compare_digest(text.encode("utf-8", "replace"), secret.encode())
 
 
 class Guard:
@@ -173,8 +173,10 @@ class Guard:
                 return
             if message["type"] == "http.response.start":
                 started = True
-                kept = [pair for pair in message.get("headers", []) if pair[0].lower().decode("latin-1") not in HEADERS]
-                message = {**message, "headers": kept + _encoded(HEADERS)}
+                others = [
+                    pair for pair in message.get("headers", []) if pair[0].lower().decode("latin-1") not in HEADERS
+                ]
+                message = {**message, "headers": others + _encoded(HEADERS)}
             await send(message)
 
         try:
@@ -191,11 +193,11 @@ class Guard:
 
 def _headers(scope: Scope) -> dict[str, str]:
     """Return the headers by lower-case name. The values of a repeated header are joined, so that they match nothing."""
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for name, value in scope["headers"]:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-        found[key] = text if key not in found else f"{found[key]}, {text}"
-    return found
+        headers[key] = text if key not in headers else f"{headers[key]}, {text}"
+    return headers
 
 
 def _hostname(host: str) -> str:

@@ -121,7 +121,7 @@ def build(
             stoppable=True,
             workers=2,
             remembers=False,
-            kept=False,  # so that no record remains in any process
+            reuses=False,  # so that no record remains in any process
             remedy=longer,
         ),
     }
@@ -202,9 +202,9 @@ def _add_refusals(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def malformed(_request: Request, error: RequestValidationError) -> Answer:
         # The message has the place and the rule, never the value.
-        found = error.errors()
+        details = error.errors()
         # P may be text or a table. Of the two errors, show the one for the kind that was given.
-        first = next((each for each in found if each["type"] not in {"string_type", "dict_type"}), found[0])
+        first = next((each for each in details if each["type"] not in {"string_type", "dict_type"}), details[0])
         where = ".".join(str(part) for part in first["loc"][1:]) or "the body"
         return Answer({"error": f"{where[:200]}: {first['msg']}."[:LONGEST_MESSAGE]}, 422)
 
@@ -245,18 +245,18 @@ def _plotly() -> bytes:
     return (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_bytes()
 
 
-Asked = Callable[[BaseModel, Request], Awaitable[Json]]
+AnswerJob = Callable[[BaseModel, Request], Awaitable[Json]]
 
 
-def _add_question(app: FastAPI, request: str, answer: Asked) -> None:
+def _add_question(app: FastAPI, request: str, answer: AnswerJob) -> None:
     """Add a route whose body and summary are those of the table of options."""
 
-    async def asked(body: Any, request: Request) -> Answer:
+    async def endpoint(body: Any, request: Request) -> Answer:
         return Answer(await answer(body, request))
 
-    asked.__annotations__["body"] = body(request)
+    endpoint.__annotations__["body"] = body(request)
     summary = description(request).partition(". ")[0].rstrip(".")
-    app.post(f"/api{request}", name=request.strip("/").replace("/", "_"), summary=summary)(asked)
+    app.post(f"/api{request}", name=request.strip("/").replace("/", "_"), summary=summary)(endpoint)
 
 
 LANES = {"look": "look", "design": "design", "groups": "needed"} | dict.fromkeys(
@@ -265,24 +265,24 @@ LANES = {"look": "look", "design": "design", "groups": "needed"} | dict.fromkeys
 """The lanes of planning jobs; other jobs are computed in the lane of tables."""
 
 
-def _lane_of(job: str, asked: Json) -> str:
+def _lane_of(job: str, settings: Json) -> str:
     """Return the lane of a planning job: a quick job has another lane than a slow one of the same name."""
     if job == "size":
-        return "sizes" if asked["bound"] else "needed"
+        return "sizes" if settings["bound"] else "needed"
     if job == "estimate":
-        return "sizes" if asked["bound"] else "design"
+        return "sizes" if settings["bound"] else "design"
     if job == "theory":
-        return "needed" if len(asked["epsilons"]) == 1 else "sizes"
+        return "needed" if len(settings["epsilons"]) == 1 else "sizes"
     return LANES.get(job, "tables")
 
 
 def _add_planning(app: FastAPI, lanes: dict[str, Lane]) -> None:
     """Add the planning requests, which read no data."""
 
-    def ask(job: str) -> Asked:
+    def ask(job: str) -> AnswerJob:
         async def answer(body: BaseModel, request: Request) -> Json:
-            asked = body.model_dump()
-            return await lanes[_lane_of(job, asked)].answer(job, asked, request.is_disconnected)
+            settings = body.model_dump()
+            return await lanes[_lane_of(job, settings)].answer(job, settings, request.is_disconnected)
 
         return answer
 
@@ -299,27 +299,29 @@ def _add_runs(
 
     @app.get("/api/about", summary="Version, limits, files that can be named, and budgets")
     async def about(request: Request) -> Answer:
-        where = {"folder": places.root, "ledger": budgets.packed() if budgets.given else None}
-        found = await lanes["about"].answer("about", where, request.is_disconnected)
-        found["files"] = [*places.made_up, *found["files"]]
+        where = {"folder": places.root, "ledger": budgets.packed() if budgets.has_ledger else None}
+        files_and_budgets = await lanes["about"].answer("about", where, request.is_disconnected)
+        files_and_budgets["files"] = [*places.demo_files, *files_and_budgets["files"]]
         limits = {"kinds": list(KINDS), "max_upload": max_upload}
-        given = {"folder": places.root is not None or bool(places.made_up), "ledger": budgets.given}
-        demo = DEMO if places.made_up else None
-        return Answer({"version": pt.__version__, **given, "demo": demo, **limits, **controls(), **found})
+        available = {"folder": places.root is not None or bool(places.demo_files), "ledger": budgets.has_ledger}
+        demo = DEMO if places.demo_files else None
+        return Answer(
+            {"version": pt.__version__, **available, "demo": demo, **limits, **controls(), **files_and_budgets}
+        )
 
     @app.post("/api/demo", summary="Made-up data and a ledger for them, where no ledger was given at start")
     async def demo() -> Answer:
         await run_in_threadpool(budgets.demonstrate, places)
-        return Answer({"dataset": DEMO, "files": list(places.made_up)})
+        return Answer({"dataset": DEMO, "files": list(places.demo_files)})
 
     @app.get("/api/working", summary="The computations that run or wait, with their progress")
     async def working() -> Answer:
         return Answer({"working": [each for lane in lanes.values() for each in lane.working()]})
 
     async def columns(body: BaseModel, request: Request) -> Json:
-        asked = body.model_dump()
-        path = str(await run_in_threadpool(address_of, asked["source"], places, uploads))
-        return await lanes["about"].answer("columns", {"asked": asked, "path": path}, request.is_disconnected)
+        settings = body.model_dump()
+        path = str(await run_in_threadpool(address_of, settings["source"], places, uploads))
+        return await lanes["about"].answer("columns", {"settings": settings, "path": path}, request.is_disconnected)
 
     _add_question(app, "/columns", columns)
 
@@ -347,15 +349,15 @@ def _add_runs(
         uploads.keep(word, file.name)
         return Answer({"upload": word, "bytes": size})
 
-    def run(job: str) -> Asked:
+    def run(job: str) -> AnswerJob:
         async def answer(body: BaseModel, request: Request) -> Json:
-            asked, ledger = body.model_dump(), budgets.packed()
+            settings, ledger = body.model_dump(), budgets.packed()
             paths = {
-                name: str(await run_in_threadpool(address_of, asked[name], places, uploads))
+                name: str(await run_in_threadpool(address_of, settings[name], places, uploads))
                 for name in ("source", "treatment")
-                if asked.get(name) is not None
+                if settings.get(name) is not None
             }
-            arguments = {"asked": asked, "paths": paths, "ledger": ledger}
+            arguments = {"settings": settings, "paths": paths, "ledger": ledger}
             return await lanes["runs"].answer(job, arguments, request.is_disconnected)
 
         return answer
@@ -510,7 +512,7 @@ def allowed_hosts(host: str) -> tuple[str, ...]:
     if not _loopback(host):
         names += [host, socket.gethostname(), socket.getfqdn()]
         with contextlib.suppress(OSError):
-            names += [str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)]
+            names += [str(address[4][0]) for address in socket.getaddrinfo(socket.gethostname(), None)]
     return tuple(dict.fromkeys(name.lower() for name in names))
 
 

@@ -55,7 +55,7 @@ class _Worker:
     def __init__(self, nice: int, memory: int) -> None:
         self._command = _command(nice, memory)
         self._held: list[subprocess.Popen[str]] = []
-        self.told: Json = {}  # the last report of progress
+        self.progress: Json = {}  # the last report of progress
         weakref.finalize(self, _end_all, self._held)
 
     @property
@@ -71,12 +71,12 @@ class _Worker:
         timer = threading.Timer(seconds, process.kill)
         timer.daemon = True
         timer.start()
-        answer, self.told = "", {}
+        answer, self.progress = "", {}
         try:
             process.stdin.write(line + "\n")
             process.stdin.flush()
             while (answer := process.stdout.readline()).startswith(HEADWAY):
-                self.told = json.loads(answer)
+                self.progress = json.loads(answer)
         except (OSError, ValueError):
             answer = ""  # the process was ended; the last line is no answer
         late = timer.finished.is_set()
@@ -169,7 +169,7 @@ class Lane:
         stoppable: whether a running computation is stopped when nobody waits for it.
         workers: number of computations at the same time.
         remembers: whether equal jobs have equal answers, which are then shared and cached.
-        kept: whether a worker computes further jobs; if not, each job has a new process, so that no data remain.
+        reuses: whether a worker computes further jobs; if not, each job has a new process, so that no data remain.
         remedy: sentence that follows the message about an exceeded limit.
     """
 
@@ -182,27 +182,32 @@ class Lane:
         stoppable: bool = False,
         workers: int = 1,
         remembers: bool = True,
-        kept: bool = True,
+        reuses: bool = True,
         remedy: str = "Try a larger epsilon, a smaller n or simpler distributions.",
     ) -> None:
-        self._seconds, self._stoppable, self._remembers, self._kept = seconds, stoppable, remembers, kept
+        self._seconds, self._stoppable, self._remembers, self._reuses = (
+            seconds,
+            stoppable,
+            remembers,
+            reuses,
+        )
         self._remedy = remedy
         self._workers = [_Worker(nice, memory) for _ in range(workers)]
         self._idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
         for worker in self._workers:
             self._idle.put(worker)
         self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="studio-lane")
-        self._known: OrderedDict[str, tuple[Json, int]] = OrderedDict()
-        self._asked: dict[str | int, _Job] = {}
+        self._answers: OrderedDict[str, tuple[Json, int]] = OrderedDict()
+        self._pending: dict[str | int, _Job] = {}
         self._lock = threading.Lock()
         self._closed = False
 
     async def answer(self, job: str, arguments: Json, gone: Gone | None = None) -> Json:
         """Return the result of a job, or raise its error. ``gone`` returns whether the client has disconnected."""
-        asked = self._ask(self._line(job, arguments))
-        if not isinstance(asked, _Job):
-            return _result(asked)
-        waiter = asyncio.wrap_future(asked.future)
+        pending = self._ask(self._line(job, arguments))
+        if not isinstance(pending, _Job):
+            return _result(pending)
+        waiter = asyncio.wrap_future(pending.future)
         try:
             while not waiter.done():
                 await asyncio.wait([waiter], timeout=PATIENCE)
@@ -210,11 +215,11 @@ class Lane:
                     raise errors.Infeasible("Nobody waits for this answer any more.")
             return _result(await waiter)
         except (CancelledError, asyncio.CancelledError):
-            if asked.future.cancelled():
+            if pending.future.cancelled():
                 raise errors.Infeasible("The computation was stopped.") from None
             raise
         finally:
-            self._leave(asked)
+            self._leave(pending)
 
     def _line(self, job: str, arguments: Json) -> str:
         """Return a job as the line that a worker reads."""
@@ -227,69 +232,71 @@ class Lane:
         with self._lock:
             if self._closed:
                 raise errors.Infeasible("The studio is closing and computes nothing any more.")
-            if line in self._known:
-                self._known.move_to_end(line)
-                return self._known[line][0]
-            asked = self._asked.get(line)  # None, unless equal jobs are shared
-            if asked is None or asked.dropped:
-                if len(self._asked) >= MOST_WAITING:
+            if line in self._answers:
+                self._answers.move_to_end(line)
+                return self._answers[line][0]
+            pending = self._pending.get(line)  # None, unless equal jobs are shared
+            if pending is None or pending.dropped:
+                if len(self._pending) >= MOST_WAITING:
                     raise Busy(f"{MOST_WAITING} questions of this kind wait for their answers. Ask again in a while.")
-                asked = _Job(line)
-                self._asked[line if self._remembers else id(asked)] = asked
-                asked.future = self._threads.submit(self._compute, asked)
-            asked.waiting += 1
-            return asked
+                pending = _Job(line)
+                self._pending[line if self._remembers else id(pending)] = pending
+                pending.future = self._threads.submit(self._compute, pending)
+            pending.waiting += 1
+            return pending
 
-    def _leave(self, asked: _Job) -> None:
+    def _leave(self, pending: _Job) -> None:
         """Count one waiting request less; without any, drop the job."""
         with self._lock:
-            asked.waiting -= 1
-            if asked.waiting > 0 or asked.future.done():
+            pending.waiting -= 1
+            if pending.waiting > 0 or pending.future.done():
                 return
-            if asked.future.cancel():
-                self._forget(asked)
+            if pending.future.cancel():
+                self._forget(pending)
                 return
             if self._stoppable:
-                timer = threading.Timer(GRACE, self._stop, [asked])
+                timer = threading.Timer(GRACE, self._stop, [pending])
                 timer.daemon = True
                 timer.start()
 
-    def _stop(self, asked: _Job) -> None:
+    def _stop(self, pending: _Job) -> None:
         """Stop the computation if nobody waits for it."""
         with self._lock:
-            if asked.worker is not None and asked.waiting == 0:
-                asked.dropped = True
-                asked.worker.kill()
+            if pending.worker is not None and pending.waiting == 0:
+                pending.dropped = True
+                pending.worker.kill()
 
-    def _forget(self, asked: _Job) -> None:
-        key = asked.line if self._remembers else id(asked)
-        if self._asked.get(key) is asked:
-            del self._asked[key]
+    def _forget(self, pending: _Job) -> None:
+        key = pending.line if self._remembers else id(pending)
+        if self._pending.get(key) is pending:
+            del self._pending[key]
 
-    def _compute(self, asked: _Job) -> Json:
+    def _compute(self, pending: _Job) -> Json:
         worker = self._idle.get()
         with self._lock:
-            asked.worker = worker
+            pending.worker = worker
         try:
             used = worker.process is not None
-            text, late = worker.ask(asked.line, self._seconds)
+            text, late = worker.ask(pending.line, self._seconds)
             # A worker that served before may have been ended for an earlier job, or by the system: try once more.
-            if used and not (text or late or asked.dropped or self._closed):
-                text, late = worker.ask(asked.line, self._seconds)
-            found: Json = json.loads(text) if text else self._too_long()
+            if used and not (text or late or pending.dropped or self._closed):
+                text, late = worker.ask(pending.line, self._seconds)
+            answer: Json = json.loads(text) if text else self._too_long()
         finally:
             with self._lock:
-                asked.worker = None
-                self._forget(asked)
-            if not self._kept or self._closed:
+                pending.worker = None
+                self._forget(pending)
+            if not self._reuses or self._closed:
                 worker.kill()
             self._idle.put(worker)
         if text and self._remembers:
             with self._lock:
-                self._known[asked.line] = found, len(text)
-                while len(self._known) > REMEMBERED or sum(each[1] for each in self._known.values()) > MOST_REMEMBERED:
-                    self._known.popitem(last=False)
-        return found
+                self._answers[pending.line] = answer, len(text)
+                while (
+                    len(self._answers) > REMEMBERED or sum(each[1] for each in self._answers.values()) > MOST_REMEMBERED
+                ):
+                    self._answers.popitem(last=False)
+        return answer
 
     def _too_long(self) -> Json:
         """Return the error of a computation that exceeded a limit."""
@@ -307,16 +314,16 @@ class Lane:
                     "job": json.loads(each.line)["job"],
                     "seconds": round(time.monotonic() - each.since, 1),
                     "headway": "",
-                    **({} if each.worker is None else each.worker.told),
+                    **({} if each.worker is None else each.worker.progress),
                 }
-                for each in self._asked.values()
+                for each in self._pending.values()
                 if not each.dropped
             ]
 
     def warm(self, job: str, arguments: Json) -> Future[Json]:
         """Start the workers now, on a job that the page requests first; its answer is cached if answers are."""
-        asked = _Job(self._line(job, arguments))
-        first, *_ = [self._threads.submit(self._compute, asked) for _ in self._workers]
+        pending = _Job(self._line(job, arguments))
+        first, *_ = [self._threads.submit(self._compute, pending) for _ in self._workers]
         return first
 
     def close(self) -> None:
@@ -328,14 +335,14 @@ class Lane:
             worker.kill()
 
 
-def _result(found: Json) -> Json:
+def _result(answer: Json) -> Json:
     """Return the result in a worker's answer, or raise its error."""
-    if "ok" in found:
-        result: Json = found["ok"]
+    if "ok" in answer:
+        result: Json = answer["ok"]
         return result
-    kind = getattr(errors, found["kind"], None)
+    kind = getattr(errors, answer["kind"], None)
     if not (isinstance(kind, type) and issubclass(kind, errors.PrivatestError)):
         kind = errors.Infeasible
     error = kind.__new__(kind)  # its sentence is all that came over, whatever else its kind carries
-    error.args = (found["error"],)
+    error.args = (answer["error"],)
     raise error

@@ -24,7 +24,7 @@ Json = dict[str, Any]
 MOST_MONITORS = 16
 MOST_STARTING = 2
 SHOWN = 400
-TOLD = ("null", "alternative", "epsilon", "privacy", "beta", "dataset", "request")
+REPEATED = ("null", "alternative", "epsilon", "privacy", "beta", "dataset", "request")
 """Settings that a monitor's state repeats."""
 NOUNS = {"/monitors": "monitor", "/sequentials": "sequential"}
 """The name of what a request starts; the names of running ones begin with it."""
@@ -34,8 +34,8 @@ _REMEDY = "The monitor has stopped. Start another one under a new request name."
 class _Followed:
     """A monitor or sequential test in its worker, with its settings."""
 
-    def __init__(self, monitor: Any, asked: Json, path: Path | None) -> None:
-        self.monitor, self.asked, self.path = monitor, asked, path
+    def __init__(self, monitor: Any, settings: Json, path: Path | None) -> None:
+        self.monitor, self.settings, self.path = monitor, settings, path
         self.lock = threading.Lock()
         self.stop = threading.Event()
         self.alarms: list[Json] = []
@@ -54,10 +54,10 @@ class _Followed:
         with self.lock:
             trace = [float(each) for each in self.monitor.trace]
             walk = getattr(self.monitor, "walk", None)  # of a sequential test
-            told: Json = plain_number(
+            shown: Json = plain_number(
                 {
                     "monitor": name,
-                    **{name: self.asked.get(name) for name in TOLD},
+                    **{name: self.settings.get(name) for name in REPEATED},
                     **({"walk": list(walk)[-SHOWN:]} if walk is not None else {}),
                     "following": self.path is not None and not self.stop.is_set(),
                     "stopped": self.stop.is_set(),
@@ -72,7 +72,7 @@ class _Followed:
                     "settings": self.monitor.values(),
                 }
             )
-        return told
+        return shown
 
     def follow(self) -> None:
         """Read the file's lines as they are added, until stopped or an alarm is raised."""
@@ -88,10 +88,10 @@ class _Followed:
                 file.close()
         except errors.PrivatestError as problem:
             # The page knows only the file's place in the folder.
-            self.problem = str(problem).replace(str(self.path), str(self.asked["path"]))
+            self.problem = str(problem).replace(str(self.path), str(self.settings["path"]))
             self.stop.set()
         except OSError as problem:
-            self.problem = f"The file {self.asked['path']!r} can no longer be read: {problem.strerror}."
+            self.problem = f"The file {self.settings['path']!r} can no longer be read: {problem.strerror}."
             self.stop.set()
 
     def _ended(self, seconds: float = 0) -> bool:
@@ -103,22 +103,22 @@ _here: list[_Followed] = []
 """The monitor of this worker."""
 
 
-def _start(name: str, route: str, asked: Json, path: str | None, ledger: str) -> Json:
+def _start(name: str, route: str, settings: Json, path: str | None, ledger: str) -> Json:
     """Start the monitor of this worker, charged to the ledger, and return its state."""
     try:
         if path is not None:
             followed_file.LineFile(path).close()  # a file that cannot be followed is refused before the charge
-        settings = arguments(route, asked, options.RULE, options.PAYER)
-        monitor = attrgetter(options.QUESTIONS[route].call)(pt)(**settings, ledger=ledger_of(ledger), source=path)
+        words = arguments(route, settings, options.RULE, options.PAYER)
+        monitor = attrgetter(options.QUESTIONS[route].call)(pt)(**words, ledger=ledger_of(ledger), source=path)
     except errors.PrivatestError as error:
         if path is not None:  # the page knows only its place in the folder
-            error.args = (str(error).replace(path, asked["path"]), *error.args[1:])
+            error.args = (str(error).replace(path, settings["path"]), *error.args[1:])
         raise
-    made = _Followed(monitor, asked, None if path is None else Path(path))
-    _here.append(made)
+    followed = _Followed(monitor, settings, None if path is None else Path(path))
+    _here.append(followed)
     if path is not None:
-        threading.Thread(target=made.follow, name=f"studio-{name}", daemon=True).start()
-    return made.state(name)
+        threading.Thread(target=followed.follow, name=f"studio-{name}", daemon=True).start()
+    return followed.state(name)
 
 
 def _then(do: Callable[..., None]) -> Callable[..., Json]:
@@ -144,9 +144,9 @@ JOBS: dict[str, Callable[..., Json]] = {
 class _KnownMonitor:
     """A monitor as the server knows it: its worker and its last state."""
 
-    def __init__(self, name: str, asked: Json) -> None:
-        self.name, self.asked = name, asked
-        self.said: Json | None = None
+    def __init__(self, name: str, settings: Json) -> None:
+        self.name, self.settings = name, settings
+        self.last_state: Json | None = None
         self.over = False
         self.begun = asyncio.Event()
         # A single worker, so that requests to a monitor are carried out in order.
@@ -154,18 +154,18 @@ class _KnownMonitor:
 
     async def ask(self, job: str, gone: Gone | None = None, **arguments: Any) -> Json:
         """Return the state after a job. A monitor that has ended returns its last state."""
-        if self.said is None or not self.over:
+        if self.last_state is None or not self.over:
             try:
-                self.said = await self.lane.answer(job, {"name": self.name, **arguments}, gone)
+                self.last_state = await self.lane.answer(job, {"name": self.name, **arguments}, gone)
             except errors.Infeasible as error:
-                if self.said is None:
+                if self.last_state is None:
                     raise
                 if self.over:  # by an earlier request
-                    return self.said
-                self.said = {**self.said, "following": False, "stopped": True, "problem": str(error)}
-            if self.said["stopped"] or self.said["drift_detected"]:
+                    return self.last_state
+                self.last_state = {**self.last_state, "following": False, "stopped": True, "problem": str(error)}
+            if self.last_state["stopped"] or self.last_state["drift_detected"]:
                 self.end()
-        return self.said
+        return self.last_state
 
     def end(self) -> None:
         """End its process, and keep its last state."""
@@ -182,35 +182,37 @@ class Monitors:
         self._starting = asyncio.Semaphore(MOST_STARTING)
         self._count = 0
 
-    async def start(self, asked: Json, gone: Gone) -> Json:
+    async def start(self, settings: Json, gone: Gone) -> Json:
         """Start a monitor, charged once, and return its state. The same request again returns the same monitor."""
-        path = None if asked["path"] is None else await asyncio.to_thread(self._folder.find, asked["path"])
+        path = None if settings["path"] is None else await asyncio.to_thread(self._folder.find, settings["path"])
         ledger = self._budgets.packed()
         for each in self._all.values():
-            if (each.asked["dataset"], each.asked["request"]) == (asked["dataset"], asked["request"]):
-                if each.asked != asked:
+            if (each.settings["dataset"], each.settings["request"]) == (settings["dataset"], settings["request"]):
+                if each.settings != settings:
                     raise errors.RequestConflict(
-                        f"Request {asked['request']!r} on data set {asked['dataset']!r} is a monitor with other "
+                        f"Request {settings['request']!r} on data set {settings['dataset']!r} is a monitor with other "
                         "settings. Use another request name."
                     )
                 await each.begun.wait()
-                if each.said is None:
+                if each.last_state is None:
                     raise errors.Infeasible("This monitor could not be started. Repeat the request.")
                 return await each.ask("monitor_state")
         self._count += 1
-        made = _KnownMonitor(f"{NOUNS[self._route]}-{self._count}", asked)
-        self._all[made.name] = made
+        monitor = _KnownMonitor(f"{NOUNS[self._route]}-{self._count}", settings)
+        self._all[monitor.name] = monitor
         try:
             async with self._starting:
                 where = None if path is None else str(path)
-                state = await made.ask("monitor_start", gone, route=self._route, asked=asked, path=where, ledger=ledger)
+                state = await monitor.ask(
+                    "monitor_start", gone, route=self._route, settings=settings, path=where, ledger=ledger
+                )
         except BaseException:
-            del self._all[made.name]
-            made.end()
+            del self._all[monitor.name]
+            monitor.end()
             raise
         finally:
-            made.begun.set()
-        begun = [each for each in self._all.values() if each.said is not None]
+            monitor.begun.set()
+        begun = [each for each in self._all.values() if each.last_state is not None]
         for each in begun[: max(len(begun) - MOST_MONITORS, 0)]:
             each.end()
             del self._all[each.name]
@@ -218,7 +220,7 @@ class Monitors:
 
     async def listed(self) -> list[Json]:
         """Return the state of every monitor that has begun, the oldest first."""
-        return await asyncio.gather(*(each.ask("monitor_state") for each in self._all.values() if each.said))
+        return await asyncio.gather(*(each.ask("monitor_state") for each in self._all.values() if each.last_state))
 
     async def state(self, name: str) -> Json:
         """Return the state of a monitor."""
@@ -226,19 +228,19 @@ class Monitors:
 
     async def feed(self, name: str, lines: list[str]) -> Json:
         """Pass records to a monitor that follows no file, and return its state."""
-        found = self._find(name)
-        if found.asked["path"] is not None:
+        monitor = self._find(name)
+        if monitor.settings["path"] is not None:
             raise errors.InvalidInput("This monitor follows a file. Start another one to send records.")
-        if found.said is not None and found.said["stopped"]:
+        if monitor.last_state is not None and monitor.last_state["stopped"]:
             raise errors.InvalidInput("This monitor was stopped. Start another one.")
-        return await found.ask("monitor_feed", lines=lines)
+        return await monitor.ask("monitor_feed", lines=lines)
 
     async def stop(self, name: str) -> Json:
         """Stop a monitor, and return its state, which stays visible."""
-        found = self._find(name)
-        state = await found.ask("monitor_stop")
+        monitor = self._find(name)
+        state = await monitor.ask("monitor_stop")
         if not state["stopped"]:
-            state = found.said = {**state, "stopped": True, "following": False}
+            state = monitor.last_state = {**state, "stopped": True, "following": False}
         return state
 
     def close(self) -> None:
@@ -247,7 +249,7 @@ class Monitors:
             each.end()
 
     def _find(self, name: str) -> _KnownMonitor:
-        found = self._all.get(name)
-        if found is None:
+        monitor = self._all.get(name)
+        if monitor is None:
             raise errors.InvalidInput("No monitor has this name. Monitors end when the studio ends.")
-        return found
+        return monitor

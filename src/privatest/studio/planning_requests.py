@@ -121,11 +121,11 @@ def description(request: str) -> str:
     return (inspect.getdoc(job) or inspect.getdoc(called) or "").partition("\n\n")[0].replace("\n", " ")
 
 
-def arguments(request: str, asked: Json, *roles: str) -> Json:
+def arguments(request: str, settings: Json, *roles: str) -> Json:
     """Return the given options that have one of these roles, as arguments of the package's function."""
     names = options.named(request, *roles)
-    found = {name: asked[name] for name in names if asked.get(name) is not None}
-    return {name: law_of(value) if name in ("null", "alternative") else value for name, value in found.items()}
+    values = {name: settings[name] for name in names if settings.get(name) is not None}
+    return {name: law_of(value) if name in ("null", "alternative") else value for name, value in values.items()}
 
 
 STARTS = {"epsilon": 1.0, "delta": 1e-6, "mu": 1.0, "rho": 0.5, "eta": 0.1, "order": 2.0, "bound": 1.0}
@@ -155,11 +155,11 @@ FIRST = {
 """The first requests of a page, computed while it opens."""
 
 
-def law_of(given: Law) -> Any:
+def law_of(law: Law) -> Any:
     """Return P or Q for the package. If all labels of a table are whole numbers, they become integers."""
-    if isinstance(given, dict) and all(_whole(label) for label in given):
-        return {int(label): value for label, value in given.items()}
-    return given
+    if isinstance(law, dict) and all(_whole(label) for label in law):
+        return {int(label): value for label, value in law.items()}
+    return law
 
 
 def _whole(label: str) -> bool:
@@ -168,19 +168,19 @@ def _whole(label: str) -> bool:
     return digits.isascii() and digits.isdecimal() and len(digits) < 16 and str(int(label)) == label
 
 
-def look(privacy: str | None = None, **asked: Any) -> Json:
+def look(privacy: str | None = None, **settings: Any) -> Json:
     """Return the decomposition and the curves of the paper's first figure, and nothing else, because sliders wait.
 
     For sets of distributions they are those of the two members that are hardest to tell apart, which are named. For a
     notion of privacy other than epsilon they are those of the epsilon at which one record gains as much.
     """
     if privacy is not None:
-        if asked.get("epsilon") is not None:
+        if settings.get("epsilon") is not None:
             raise pt.errors.InvalidInput("epsilon and privacy were both given. Give one of them.")
-        asked["epsilon"] = float(pt.notions.parse(privacy).equivalent)
-    if asked.get("epsilon") is None:
+        settings["epsilon"] = float(pt.notions.parse(privacy).equivalent)
+    if settings.get("epsilon") is None:
         raise pt.errors.InvalidInput("epsilon is missing. Give epsilon, or privacy in place of it.")
-    split = pt.decompose(**arguments("/look", asked, options.RULE))
+    split = pt.decompose(**arguments("/look", settings, options.RULE))
     return {
         "members": {"null": split.pair.null.describe(), "alternative": split.pair.alternative.describe()},
         "decomposition": split.to_dict(),
@@ -192,18 +192,18 @@ def look(privacy: str | None = None, **asked: Any) -> Json:
     }
 
 
-def design(document: bool = False, **asked: Any) -> Json:
+def design(document: bool = False, **settings: Any) -> Json:
     """Return the tuned test on n records and the law of its statistic under P and under Q."""
-    test = pt.design(**arguments("/design", asked, options.RULE))
+    test = pt.design(**arguments("/design", settings, options.RULE))
     answer = {"design": test.values(), "law": statistic_law(test)}
     return answer | ({"document": test.to_dict()} if document else {})
 
 
-def size(bound: bool = False, **asked: Any) -> Json:
+def size(bound: bool = False, **settings: Any) -> Json:
     """Return the number of records for the goal and, with ``bound``, the number that every private test needs."""
     if not bound:
-        return {"epsilon": asked["epsilon"], "n": _needed(json.dumps(asked)), "lower_bound": None}
-    goal, epsilon = arguments("/size", asked, options.RULE), asked["epsilon"]
+        return {"epsilon": settings["epsilon"], "n": _needed(json.dumps(settings)), "lower_bound": None}
+    goal, epsilon = arguments("/size", settings, options.RULE), settings["epsilon"]
     target = goal.get("advantage", 2 / 3)
     if "alpha" in goal and "beta" in goal:
         target = 1 - goal["alpha"] - goal["beta"]  # a test with these errors has at least this advantage
@@ -212,32 +212,32 @@ def size(bound: bool = False, **asked: Any) -> Json:
     # Replacing a record is removing one and adding one, so it costs at most twice the epsilon of add-remove.
     level = epsilon if goal.get("neighbours", "replace") == "replace" else 2 * epsilon
     lower = pt.lower_bound(goal["null"], goal["alternative"], epsilon=level, advantage=target)
-    return {"epsilon": epsilon, "n": _needed(json.dumps(asked)), "lower_bound": lower}
+    return {"epsilon": epsilon, "n": _needed(json.dumps(settings)), "lower_bound": lower}
 
 
-def plan(**asked: Any) -> Json:
+def plan(**settings: Any) -> Json:
     """Return the plan of a test."""
-    return pt.plan(**arguments("/plan", asked, options.RULE)).values()
+    return pt.plan(**arguments("/plan", settings, options.RULE)).values()
 
 
 @lru_cache(maxsize=256)
-def _needed(asked: str) -> int:
+def _needed(document: str) -> int:
     """Return the sample size, cached, because a request without the bound often precedes the same one with it."""
-    return pt.sample_size(**arguments("/size", json.loads(asked), options.RULE))
+    return pt.sample_size(**arguments("/size", json.loads(document), options.RULE))
 
 
-def theory(epsilons: list[float], **asked: Any) -> Json:
+def theory(epsilons: list[float], **settings: Any) -> Json:
     """Return the theorem's orders at several epsilons."""
-    pair = arguments("/theory", asked, options.RULE)
+    pair = arguments("/theory", settings, options.RULE)
     return {"complexity": [pt.sample_complexity(**pair, epsilon=epsilon).to_dict() for epsilon in epsilons]}
 
 
-def along(family: str, between: list[float], **asked: Any) -> Json:
+def along(family: str, between: list[float], **settings: Any) -> Json:
     """Return the probability that the test says "alternative" along a parameter of the records' family."""
     low, high = between
     if not low < high:
         raise pt.errors.InvalidInput(f"between={between} must be two numbers, the first below the second.")
-    test = pt.design(**arguments("/along", asked, options.RULE))
+    test = pt.design(**arguments("/along", settings, options.RULE))
     values = np.linspace(low, high, ALONG).tolist()
     power = test.power_along(family, values).tolist()
     return {"family": family, "values": values, "power": power, "alpha": test.alpha, "beta": test.beta, "n": test.n}
@@ -245,7 +245,7 @@ def along(family: str, between: list[float], **asked: Any) -> Json:
 
 def _called(request: str) -> Callable[..., Json]:
     """Return a job that calls the function of a request and returns the result as JSON."""
-    return lambda **asked: _function(request)(**arguments(request, asked, options.RULE)).to_dict()
+    return lambda **settings: _function(request)(**arguments(request, settings, options.RULE)).to_dict()
 
 
 def _function(request: str) -> Any:
@@ -253,51 +253,55 @@ def _function(request: str) -> Any:
     return attrgetter(options.QUESTIONS[request].call)(pt)
 
 
-def estimate(at: float, bound: bool = False, **asked: Any) -> Json:
+def estimate(at: float, bound: bool = False, **settings: Any) -> Json:
     """Return the expected width, coverage and width bound of an estimate's interval if the true value is ``at``."""
-    made = _estimate(json.dumps(arguments("/estimate", asked, options.RULE)))
+    design = _estimate(json.dumps(arguments("/estimate", settings, options.RULE)))
     return {
-        "design": made.values(),
-        "parameter": made.parameter,
+        "design": design.values(),
+        "parameter": design.parameter,
         "at": at,
-        "expected_width": made.expected_width(at),
-        "coverage": made.coverage(at),
-        "width_bound": made.width_bound(at) if bound else None,
+        "expected_width": design.expected_width(at),
+        "coverage": design.coverage(at),
+        "width_bound": design.width_bound(at) if bound else None,
     }
 
 
-def estimate_size(at: float, width: float, **asked: Any) -> Json:
+def estimate_size(at: float, width: float, **settings: Any) -> Json:
     """Return the number of records for an interval of this width."""
-    made = _estimate(json.dumps({**arguments("/estimate/size", asked, options.RULE), "n": 100}))
-    return {"n": made.sample_size(width=width, at=at), "width": width, "at": at}
+    design = _estimate(json.dumps({**arguments("/estimate/size", settings, options.RULE), "n": 100}))
+    return {"n": design.sample_size(width=width, at=at), "width": width, "at": at}
 
 
 @lru_cache(maxsize=32)
-def _estimate(asked: str) -> pt.results.EstimateDesign:
+def _estimate(document: str) -> pt.results.EstimateDesign:
     """Return a designed estimate, cached, because the page requests one value after the other."""
-    made = pt.design_estimate(**json.loads(asked))
-    if not isinstance(made, pt.results.EstimateDesign):
+    design = pt.design_estimate(**json.loads(document))
+    if not isinstance(design, pt.results.EstimateDesign):
         raise pt.errors.InvalidInput(
             "What is answered by a table in two steps is not planned here. Plan it in Python: "
             "design_estimate(...).expected_width('normal(3, 2)'); or run it."
         )
-    return made
+    return design
 
 
-def groups(rate: float, lift: float, **asked: Any) -> Json:
+def groups(rate: float, lift: float, **settings: Any) -> Json:
     """Return the probability that a lift is found, and the same for lifts from none to twice as large."""
-    made = pt.design_groups(**_arms("/groups", asked))
+    design = pt.design_groups(**_arms("/groups", settings))
     if not 0 <= rate + lift <= 1:
         raise pt.errors.InvalidInput(f"rate + lift={rate + lift:g} must lie between 0 and 1.")
     farthest = [min(2 * abs(lift), 1 - rate), -min(2 * abs(lift), rate)]
     sides = (
-        [farthest[0]] if made.alternative == "greater" else [farthest[1]] if made.alternative == "less" else farthest
+        [farthest[0]]
+        if design.alternative == "greater"
+        else [farthest[1]]
+        if design.alternative == "less"
+        else farthest
     )
     spread = (round(end * part / LIFTS, 12) for end in sides for part in range(1, LIFTS + 1))
     lifts = sorted({0.0, round(lift, 12), *spread})
-    power = [made.power((rate, min(max(rate + each, 0.0), 1.0))) for each in lifts]
+    power = [design.power((rate, min(max(rate + each, 0.0), 1.0))) for each in lifts]
     return {
-        "design": made.values(),
+        "design": design.values(),
         "rate": rate,
         "lift": lift,
         "lifts": lifts,
@@ -306,18 +310,18 @@ def groups(rate: float, lift: float, **asked: Any) -> Json:
     }
 
 
-def groups_size(rate: float, lift: float, beta: float | None = None, **asked: Any) -> Json:
+def groups_size(rate: float, lift: float, beta: float | None = None, **settings: Any) -> Json:
     """Return the numbers of records in both groups with which a lift is found; ``n`` gives their proportion."""
-    rules = _arms("/groups/size", asked)
+    rules = _arms("/groups/size", settings)
     first, second = rules.setdefault("n", (100, 100))
     aim = {} if beta is None else {"beta": beta}
     n = pt.design_groups(**rules).sample_size(rate=rate, lift=lift, **aim)
     return {"n": [n, max(round(n * second / first), 1)], "rate": rate, "lift": lift, "beta": beta}
 
 
-def _arms(request: str, asked: Json) -> Json:
+def _arms(request: str, settings: Json) -> Json:
     """Return the arguments of a comparison of groups, with the records of both groups as a pair."""
-    rules = arguments(request, asked, options.RULE)
+    rules = arguments(request, settings, options.RULE)
     if "n" in rules:
         if len(rules["n"]) > 2:
             raise pt.errors.InvalidInput(f"n={rules['n']} must be two numbers: records of control and treatment.")

@@ -53,7 +53,7 @@ class Folder:
                     f"folder={str(where)!r} is not a folder. Name an existing one, or leave it out."
                 )
             self._root = root.resolve()
-        self.made_up: dict[str, Path] = {}
+        self.demo_files: dict[str, Path] = {}
         """Files of the demonstration, by the names that requests use."""
 
     @property
@@ -63,24 +63,24 @@ class Folder:
 
     def find(self, name: str) -> Path:
         """Return the file of this name inside the folder. The refusal of another name does not tell what exists."""
-        if name in self.made_up:
-            return self.made_up[name]
+        if name in self.demo_files:
+            return self.demo_files[name]
         if self._root is None:
             raise errors.InvalidInput(
                 "The studio was started without a folder. Upload the file, or start the studio with a folder."
             )
         plain = not ("\0" in name or "\\" in name or Path(name).is_absolute() or PureWindowsPath(name).drive)
-        found = self._inside(self._root / name) if plain else None
-        if found is None:
+        path = self._inside(self._root / name) if plain else None
+        if path is None:
             raise errors.InvalidInput("path must name a file inside the studio's folder, relative to that folder.")
-        return found
+        return path
 
     def _inside(self, path: Path) -> Path | None:
         """Return the file that a path leads to after links; None if it lies outside the folder or is not a file."""
         assert self._root is not None
         try:
-            found = path.resolve(strict=True)
-            return found if found.is_relative_to(self._root) and found.is_file() else None
+            resolved = path.resolve(strict=True)
+            return resolved if resolved.is_relative_to(self._root) and resolved.is_file() else None
         except (OSError, ValueError, RuntimeError):  # no such file, no such name, links in a circle
             return None
 
@@ -112,7 +112,7 @@ class Uploads:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._folder: Path | None = None
-        self._kept: OrderedDict[str, Path] = OrderedDict()
+        self._paths: OrderedDict[str, Path] = OrderedDict()
         self._count = 0
 
     def new(self, name: str) -> tuple[str, BinaryIO]:
@@ -131,17 +131,17 @@ class Uploads:
     def keep(self, word: str, path: str) -> None:
         """Keep a complete upload; remove the oldest if there are too many."""
         with self._lock:
-            self._kept[word] = Path(path)
-            while len(self._kept) > MOST_UPLOADS:
-                self._kept.popitem(last=False)[1].unlink(missing_ok=True)
+            self._paths[word] = Path(path)
+            while len(self._paths) > MOST_UPLOADS:
+                self._paths.popitem(last=False)[1].unlink(missing_ok=True)
 
     def find(self, word: str) -> Path:
         """Return the file of a complete upload."""
         with self._lock:
-            found = self._kept.get(word)
-        if found is None:
+            path = self._paths.get(word)
+        if path is None:
             raise errors.InvalidInput("upload must name one of the last eight uploads. Upload the file again.")
-        return found
+        return path
 
     def close(self) -> None:
         """Remove all uploads."""
@@ -149,7 +149,7 @@ class Uploads:
             if self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
-            self._kept.clear()
+            self._paths.clear()
 
 
 class Budgets:
@@ -157,9 +157,9 @@ class Budgets:
 
     def __init__(self, ledger: Any) -> None:
         self._demo: Callable[[], Any] | None = None
-        given = isinstance(ledger, str | os.PathLike)
+        is_path = isinstance(ledger, str | os.PathLike)
         try:
-            self._ledger = pt.Ledger(ledger, create=False) if given else ledger
+            self._ledger = pt.Ledger(ledger, create=False) if is_path else ledger
         except errors.LedgerUnavailable as error:
             raise type(error)(
                 f"{error} The studio does not create a ledger. Grant a budget first with privatest ledger grant, or "
@@ -173,7 +173,7 @@ class Budgets:
             ) from None
 
     @property
-    def given(self) -> bool:
+    def has_ledger(self) -> bool:
         """Whether there is a ledger, so that runs on data are possible."""
         return self._packed is not None
 
@@ -183,19 +183,19 @@ class Budgets:
         Guarantees: the budget covers only the made-up files, so that no real file, upload or record can be charged to
         it. If a ledger was given at start, nothing is made up.
         """
-        if self.given and not folder.made_up:
+        if self.has_ledger and not folder.demo_files:
             raise errors.InvalidInput(
                 "The studio was started with a ledger. Use it for your data; made-up data are for studios without one."
             )
-        if folder.made_up:
+        if folder.demo_files:
             return
         place = Path(tempfile.mkdtemp(prefix="privatest-demo-"))
         self._demo = weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
-        files = _made_up(place / "data")
+        files = _write_demo_files(place / "data")
         ledger = pt.Ledger(place / "ledger.db")
         ledger.grant(DEMO, epsilon=10, covers=list(files.values()))
         self._packed = base64.b64encode(pickle.dumps(ledger)).decode()
-        folder.made_up.update(files)
+        folder.demo_files.update(files)
 
     def close(self) -> None:
         """Remove the made-up data and their ledger."""
@@ -212,7 +212,7 @@ class Budgets:
         return self._packed
 
 
-def _made_up(place: Path) -> dict[str, Path]:
+def _write_demo_files(place: Path) -> dict[str, Path]:
     """Write made-up files: measurements, two groups of visitors, and a stream that changes half-way."""
     rng = np.random.default_rng(2019)
     place.mkdir()
@@ -260,11 +260,11 @@ def address_of(source: Json, folder: Folder, uploads: Uploads) -> Path:
     return folder.find(source["path"]) if source.get("path") is not None else uploads.find(source["upload"])
 
 
-def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
+def _test(settings: Json, path: Path, ledger: pt.Ledger) -> Any:
     """Design the test and run it once: for the file's number of records, or for a stated one where that is hidden."""
-    rules, where = (arguments("/run/test", asked, role) for role in (options.RULE, options.WHERE))
+    rules, where = (arguments("/run/test", settings, role) for role in (options.RULE, options.WHERE))
     if "n" not in rules:
-        if asked["neighbours"] == "add-remove":
+        if settings["neighbours"] == "add-remove":
             raise errors.InvalidInput(
                 "n is missing. With neighbours='add-remove' the number of records is private, so the test is designed "
                 "for the number that you expect. Give n."
@@ -273,15 +273,15 @@ def _test(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
         rules["n"] = pt.data.count_records(path, **where, **rows)
     test = pt.design(**rules)
     test.check_tells()
-    return test.run(path, **where, ledger=ledger, **arguments("/run/test", asked, options.RUN, options.PAYER))
+    return test.run(path, **where, ledger=ledger, **arguments("/run/test", settings, options.RUN, options.PAYER))
 
 
 def _asks(request: str) -> Callable[..., Any]:
     """Return a run by the function that the table of options names, which opens the data itself."""
 
-    def run(asked: Json, *paths: Path, ledger: pt.Ledger) -> Any:
-        settings = arguments(request, asked, options.RULE, options.WHERE, options.RUN, options.PAYER)
-        return attrgetter(options.QUESTIONS[request].call)(pt)(*paths, ledger=ledger, **settings)
+    def run(settings: Json, *paths: Path, ledger: pt.Ledger) -> Any:
+        words = arguments(request, settings, options.RULE, options.WHERE, options.RUN, options.PAYER)
+        return attrgetter(options.QUESTIONS[request].call)(pt)(*paths, ledger=ledger, **words)
 
     return run
 
@@ -298,11 +298,11 @@ def _table(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
 def _once(run: Callable[..., Any], kind: str) -> Callable[..., Json]:
     """Return a run as a job, whose answers and messages show the names that users know instead of paths."""
 
-    def job(asked: Json, paths: dict[str, str], ledger: str) -> Json:
-        book, name = ledger_of(ledger), asked["dataset"]
-        shown = {path: asked[which]["path"] or "the upload" for which, path in paths.items()}
+    def job(settings: Json, paths: dict[str, str], ledger: str) -> Json:
+        book, name = ledger_of(ledger), settings["dataset"]
+        shown = {path: settings[which]["path"] or "the upload" for which, path in paths.items()}
         try:
-            release = run(asked, *map(Path, paths.values()), ledger=book)
+            release = run(settings, *map(Path, paths.values()), ledger=book)
         except errors.PrivatestError as error:
             error.args = (_renamed(str(error), shown), *error.args[1:])
             raise
@@ -313,38 +313,43 @@ def _once(run: Callable[..., Any], kind: str) -> Callable[..., Json]:
         if receipt is not None:
             named = {key: _shown(getattr(receipt, key), shown) for key in ("source", "given")}
             release = replace(release, receipt=replace(receipt, **named))
-        told = {"release": release.to_dict(), "facts": release.lines(), "sentence": release.sentence}
+        answer = {"release": release.to_dict(), "facts": release.lines(), "sentence": release.sentence}
         if isinstance(release, pt.results.Table):
-            told |= _described(release)
-        if asked.get("report"):
-            told["report"] = _page(kind, asked, release, book)
-        return {**told, "design": release.design.values(), "budget": _budget(book, name), "request": asked["request"]}
+            answer |= _described(release)
+        if settings.get("report"):
+            answer["report"] = _page(kind, settings, release, book)
+        return {
+            **answer,
+            "design": release.design.values(),
+            "budget": _budget(book, name),
+            "request": settings["request"],
+        }
 
     return job
 
 
 def _described(table: pt.results.Table) -> Json:
-    """Return what a table tells of its column at no further cost, and the names and the noise of its counts."""
+    """Return the answers that a table gives about its column at no further cost, and the noise of its counts."""
     answers = [{**answer.to_dict(), "sentence": answer.sentence} for answer in table.describe()]
     return {"answers": answers, "noise": table.noise.beyond(0.025)}
 
 
-def _page(kind: str, asked: Json, release: Any, book: pt.Ledger) -> str:
+def _page(kind: str, settings: Json, release: Any, book: pt.Ledger) -> str:
     """Return the report of a run, with paths as the page knows them."""
     from privatest import report  # for the start-up time of every worker
 
-    question = {name: value for name, value in asked.items() if value is not None and name not in _NOT_ASKED}
-    question["data"] = asked["source"]["path"] or "the upload"
-    if asked.get("treatment") is not None:
-        question["treatment"] = asked["treatment"]["path"] or "the upload"
+    question = {name: value for name, value in settings.items() if value is not None and name not in _NO_QUESTION}
+    question["data"] = settings["source"]["path"] or "the upload"
+    if settings.get("treatment") is not None:
+        question["treatment"] = settings["treatment"]["path"] or "the upload"
     for name in ("null", "alternative"):
         if isinstance(question.get(name), dict):
             question[name] = law_of(question[name])
-    about = {name: asked[name] for name in ("purpose", "author")}
+    about = {name: settings[name] for name in ("purpose", "author")}
     return report.render(question=question, design=release.design, result=release, kind=kind, ledger=book, **about)
 
 
-_NOT_ASKED = {"source", "report", "purpose", "author"}
+_NO_QUESTION = {"source", "report", "purpose", "author"}
 
 
 def _renamed(text: str, shown: dict[str, str]) -> str:
@@ -369,12 +374,12 @@ def _about(folder: str | None, ledger: str | None) -> Json:
     return {"files": Folder(folder).listed(), "budgets": budgets}
 
 
-def _columns(asked: Json, path: str) -> Json:
+def _columns(settings: Json, path: str) -> Json:
     """Return the names of a file's columns, and nothing else from the file."""
     try:
         return {"columns": [name for name in pt.data.column_names(Path(path)) if name.isprintable()]}
     except errors.PrivatestError as error:
-        error.args = (_renamed(str(error), {path: asked["source"]["path"] or "the upload"}), *error.args[1:])
+        error.args = (_renamed(str(error), {path: settings["source"]["path"] or "the upload"}), *error.args[1:])
         raise
 
 

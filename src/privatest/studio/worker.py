@@ -38,11 +38,11 @@ MARGIN = 5.0
 def answer(line: str) -> dict[str, Any]:
     """Return the answer to one line: {"ok": result}, or {"error": sentence, "kind": name}."""
     try:
-        asked = json.loads(line)
-        return {"ok": planning_requests.plain_number(JOBS[asked["job"]](**asked["arguments"]))}
+        job = json.loads(line)
+        return {"ok": planning_requests.plain_number(JOBS[job["job"]](**job["arguments"]))}
     except errors.PrivatestError as error:
-        said = [str(error), *filter(None, [errors.charge_note(error)])]
-        return {"error": " ".join(said), "kind": type(error).__name__}
+        sentences = [str(error), *filter(None, [errors.charge_note(error)])]
+        return {"error": " ".join(sentences), "kind": type(error).__name__}
     except Exception as error:
         return {
             "error": f"This cannot be computed for these settings ({type(error).__name__}).",
@@ -61,13 +61,13 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what crashes leaves no records on disk
     with contextlib.suppress(OSError, AttributeError):
         os.nice(nice)
-    asked: queue.SimpleQueue[str] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=[asked], daemon=True).start()
+    jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=[jobs], daemon=True).start()
     if nice in FIRST:
         getattr(pt, FIRST[nice])  # imported while nobody waits for it
     with open(os.devnull, "w") as nowhere:
         while True:
-            line = asked.get()
+            line = jobs.get()
             seconds = json.loads(line).get("seconds", 60.0)
             faulthandler.dump_traceback_later(seconds + MARGIN, exit=True, file=nowhere)
             # Plans report progress, which depends on public settings alone; runs on data report nothing.
@@ -80,25 +80,25 @@ def main() -> None:
 class _ProgressPrinter:
     """A listener that prints how far a computation is, at most a few times per second."""
 
-    def __init__(self, asked: dict[str, Any]) -> None:
-        self._next, self._asked, self._found = time.monotonic() + EVERY, asked, None
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._next, self._settings, self._rows = time.monotonic() + EVERY, settings, None
 
     def __call__(self, headway: Any) -> None:
-        self._found = headway.found or self._found
+        self._rows = headway.found or self._rows
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + EVERY
             line: dict[str, Any] = {"headway": str(headway)}
-            if self._found is not None:
-                rows = [asdict(row) for row in self._found]
-                line |= {"found": planning_requests.plain_number(rows), "asked": self._asked}
+            if self._rows is not None:
+                rows = [asdict(row) for row in self._rows]
+                line |= {"found": planning_requests.plain_number(rows), "asked": self._settings}
             print(json.dumps(line), flush=True)
 
 
-def _read(asked: queue.SimpleQueue[str]) -> None:
+def _read(jobs: queue.SimpleQueue[str]) -> None:
     """Put jobs from the input into the queue; when the input ends, end the process and its computation."""
     with contextlib.suppress(OSError, ValueError):
         for line in sys.stdin:
-            asked.put(line)
+            jobs.put(line)
     os._exit(0)
 
 
