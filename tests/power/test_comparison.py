@@ -26,17 +26,17 @@ def more(notion: Notion) -> Notion:
 def test_every_row_follows_or_is_enough(privacy: str) -> None:
     asked = as_notion(privacy)
     found = compare_notions(*COINS, privacy=privacy)
-    assert found.asked.privacy == asked.text
+    assert found.requested.privacy == asked.text
     for row in found:
         notion = as_notion(row.privacy)
         assert row.optimum == row.lower_bound  # two points
         if row.relation == WEAKER:
             assert asked.implies(notion)
-            assert row.lower_bound <= found.asked.lower_bound
+            assert row.lower_bound <= found.requested.lower_bound
         elif row.relation == STRONGER:
             assert notion.implies(asked)
             assert not more(notion).implies(asked)
-            assert row.lower_bound >= found.asked.lower_bound
+            assert row.lower_bound >= found.requested.lower_bound
         else:
             assert row.relation == ASKED
 

@@ -103,8 +103,8 @@ class SumsModel:
     def _truths(self) -> BlockLaws:
         """The laws for simulated numbers of old records in the block of k*: some of ``olds``, and middles."""
         between = {(a + b) // 2 for a, b in zip(self.olds, self.olds[1:], strict=False)}
-        known = {*self.olds[:-1], *between}
-        chosen = sorted(known)[:: max(len(known) // _PHASES, 1)]
+        counts = {*self.olds[:-1], *between}
+        chosen = sorted(counts)[:: max(len(counts) // _PHASES, 1)]
         return BlockLaws.of(self.law, self.noise, self.block, chosen)
 
     @cached_property
@@ -348,7 +348,7 @@ class SumsDetector(BlocksDetector, ScoredDetector):
         block, score = self.block, self.score
         begins = self.start(n) + block * np.arange(len(released))
         ends = [-away, *turns, n + away]
-        found, looked = [], False
+        sentences, looked = [], False
         bounds = {
             "null": (score.null_law, score.null_high_laws[0]),
             "alternative": ((score.outer_alternative_laws or score.alternative_laws)[0], score.alternative_law),
@@ -365,8 +365,8 @@ class SumsDetector(BlocksDetector, ScoredDetector):
             total = float(np.sum(released[blocks].astype(float))) / 2
             lowest, highest = (self._away(total, many, law) for law in laws)
             if lowest < -_TOO_FAR or highest > _TOO_FAR:
-                found.append(state)
-        return tuple(found) if looked else None
+                sentences.append(state)
+        return tuple(sentences) if looked else None
 
     def _away(self, total: float, blocks: int, law: Floats) -> float:
         """The standard deviations by which a noisy sum of blocks exceeds its mean under a law of the score."""

@@ -123,13 +123,13 @@ def block_test(
         rates[name] = numbers.number_or_nan(value)
         if not 0 <= rates[name] < MOST_ERROR:
             raise InvalidInput(f"{name}={shown(value)} must be at least 0 and below 1/2. Use a longer block.")
-    known = None if labels is None else tuple(labels)
-    if known is not None:
-        LabelCells(known)  # refuses what cannot be a label
-        if len(set(known)) < max(len(known), 2):
-            raise InvalidInput(f"labels={shown(known)} must be two different labels or more.")
+    domain = None if labels is None else tuple(labels)
+    if domain is not None:
+        LabelCells(domain)  # refuses what cannot be a label
+        if len(set(domain)) < max(len(domain), 2):
+            raise InvalidInput(f"labels={shown(domain)} must be two different labels or more.")
     return BlockTest(
-        function, numbers.positive_integer(n=n), **rates, privacy=make_notion(epsilon, privacy), labels=known
+        function, numbers.positive_integer(n=n), **rates, privacy=make_notion(epsilon, privacy), labels=domain
     )
 
 
@@ -187,14 +187,14 @@ class Voter(ABC):
     def bits(self, records: Records, n: int, source: RandomSource) -> Integers:
         """Draw the votes on all whole blocks of n records."""
         block = self.test.n
-        found = self.values(records, block_ends(n, block))
-        votes = [self.vote(found[first : first + block], source) for first in range(0, n - block + 1, block)]
+        values = self.values(records, block_ends(n, block))
+        votes = [self.vote(values[first : first + block], source) for first in range(0, n - block + 1, block)]
         return np.array(votes, dtype=np.int64)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document of the test."""
-        found: dict[str, Any] = self.test.to_dict()
-        return found
+        document: dict[str, Any] = self.test.to_dict()
+        return document
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Voter:
@@ -282,8 +282,8 @@ class _FitVoter(Voter):
         """Return the symbol of each record."""
         cells = self.test.domain.cells
         self.check(records)
-        found = records.series(index_score(cells), ends)
-        odd: Integers = np.where(found >= cells.count, self.test.odd_symbol, found)
+        symbols = records.series(index_score(cells), ends)
+        odd: Integers = np.where(symbols >= cells.count, self.test.odd_symbol, symbols)
         return odd
 
     def vote(self, values: Integers, source: RandomSource) -> int:
@@ -303,9 +303,9 @@ class _FunctionVoter(Voter):
 
     @property
     def price(self) -> Fraction | Notion:
-        found = self.test.privacy.price
-        assert found is not None
-        return found
+        price = self.test.privacy.price
+        assert price is not None
+        return price
 
     @cached_property
     def probe(self) -> Score:
@@ -334,8 +334,8 @@ class _FunctionVoter(Voter):
             block = [labels[place] for place in values.tolist()]
         try:
             with silenced():
-                said = self.test.function(block)
-                return -1 if isinstance(said, str) and said == "alternative" else 1
+                verdict = self.test.function(block)
+                return -1 if isinstance(verdict, str) and verdict == "alternative" else 1
         except Exception:  # of any kind: its message may quote a record
             return 1
 
@@ -351,9 +351,9 @@ class _FunctionVoter(Voter):
 
 def voter_of(test: Any) -> Voter:
     """Return the voter of a test. Raises InvalidInput for anything else, and for a test that is not private here."""
-    found: Voter
+    voter: Voter
     if isinstance(test, BlockTest):
-        found = _FunctionVoter(test)
+        voter = _FunctionVoter(test)
     elif isinstance(test, PrivateTest | FitTest):
         rows = test.max_rows_per_unit
         if rows > 1:
@@ -368,14 +368,14 @@ def voter_of(test: Any) -> Voter:
             )
         if test.price is None:
             raise InvalidInput("test is not private. Design one that is: test='tight', with an epsilon.")
-        found = _FitVoter(test) if isinstance(test, FitTest) else _ScoreVoter(test)
+        voter = _FitVoter(test) if isinstance(test, FitTest) else _ScoreVoter(test)
     else:
         function = " Of a function say: privatest.block_test(function, n=..., alpha=..., beta=..., epsilon=...)."
         raise InvalidInput(
             f"test={shown(test)} must be a test that privatest.design or privatest.design_fit made."
             f"{function if callable(test) else ''}"
         )
-    return found
+    return voter
 
 
 def check_errors(voter: Voter) -> None:
@@ -397,14 +397,14 @@ def names_of(voter: Voter, null: Any, alternative: Any, **others: object) -> tup
     for name, value in others.items():
         if value is not None:
             raise InvalidInput(f"{name}={shown(value)} was given besides test=, which says it. Leave {name} out.")
-    given = [
+    stated = [
         None if law is None else as_hypothesis(law, name).describe()
         for name, law in (("null", null), ("alternative", alternative))
     ]
-    for name, said, own in zip(("null", "alternative"), given, voter.names, strict=True):
-        if said is not None and said != own and not isinstance(voter, _FunctionVoter):
-            raise InvalidInput(f"{name}={said} is not what test was designed for, {own}. Leave {name} out.")
-    old, new = (said or own for said, own in zip(given, voter.names, strict=True))
+    for name, law_name, own in zip(("null", "alternative"), stated, voter.names, strict=True):
+        if law_name is not None and law_name != own and not isinstance(voter, _FunctionVoter):
+            raise InvalidInput(f"{name}={law_name} is not what test was designed for, {own}. Leave {name} out.")
+    old, new = (law_name or own for law_name, own in zip(stated, voter.names, strict=True))
     return old, new
 
 

@@ -98,9 +98,9 @@ def check_accuracy(
         remedy = f"the smallest epsilon that does is about {epsilon:g}" if epsilon else "no epsilon reaches it"
     length = "any length" if n is None else f"n={n} records"
     needed = "" if choice.accuracy is None else f" At this {budget} at least {2 * choice.accuracy} records are needed."
-    said = " (the default)" if false_alarm == FALSE_ALARM else ""
+    remark = " (the default)" if false_alarm == FALSE_ALARM else ""
     raise Infeasible(
-        f"false_alarm={false_alarm:g}{said} is not reachable with {length} at {paid}: a change "
+        f"false_alarm={false_alarm:g}{remark} is not reachable with {length} at {paid}: a change "
         f"in the middle would be missed or misplaced with probability above beta={beta:g}; {remedy}.{needed}"
         f"{_if_assumed(assuming(), n, beta)}"
     )
@@ -490,8 +490,8 @@ def design_change(
         choices = lambda notion, target: [several_choice(hypotheses, notion, n, beta, target, whole)]  # noqa: E731
     else:
         choices = _choices_of(null, alternative, distance, beta, method, block)
-    found = choices(per_row(whole, rows), target)
-    best = min(found, key=lambda one: one.size)
+    candidates = choices(per_row(whole, rows), target)
+    best = min(candidates, key=lambda one: one.size)
 
     def assuming() -> DetectorChoice:
         return min(choices(per_row(whole, rows), None), key=lambda one: one.size)
@@ -510,7 +510,7 @@ def design_change(
         n=n,
         null=best.names[0],
         alternative=best.names[1],
-        compared={one.method: one.accuracy for one in found if one.accuracy is not None},
+        compared={one.method: one.accuracy for one in candidates if one.accuracy is not None},
         max_rows_per_unit=rows,
         notion=whole,
         detector=best.detector,
@@ -563,8 +563,8 @@ def _choices_of(
     if method not in ("auto", "paper"):
         raise InvalidInput(f"method={shown(method)} needs the alternative Q. With distance= leave method out.")
     gap = numbers.probability(distance=distance)
-    known: dict[Any, FitTest] = {}
-    return lambda notion, target: [unknown_choice(null, gap, notion, beta, target, known)]
+    tests: dict[Any, FitTest] = {}
+    return lambda notion, target: [unknown_choice(null, gap, notion, beta, target, tests)]
 
 
 @known_arguments

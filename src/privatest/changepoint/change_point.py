@@ -291,6 +291,6 @@ class PublicOrder(Besides):
             places += [released.indices[0] - released.accuracy, released.indices[0] + released.accuracy]
         values = records().order_values([min(max(place, 0), last) for place in places])
         pairs = zip(released.indices, values, strict=False)
-        found = tuple(value if index <= last else None for index, value in pairs)
+        shown = tuple(value if index <= last else None for index, value in pairs)
         ends = None if released.several else tuple(values[1:])
-        return replace(released, order_values=found, order_range=ends)
+        return replace(released, order_values=shown, order_range=ends)

@@ -98,8 +98,8 @@ class SuffixAlarm:
             self._states[0] = _advance(self._states[0], law, low)
             missed = float(self._states[0][: self.threshold + 1].sum()) + _ROUNDING
             self._missed.append(min(missed, self._missed[-1]))
-        known = np.array(self._missed)
-        bounds: Floats = known[np.minimum(blocks, len(known) - 1)]
+        probabilities = np.array(self._missed)
+        bounds: Floats = probabilities[np.minimum(blocks, len(probabilities) - 1)]
         return bounds
 
     @cached_property
@@ -313,9 +313,9 @@ class Chart:
         logs = np.array(survived)
         m = np.unique(np.linspace(0, steady + ages - 1, min(steady + ages, 1_000)).astype(np.int64))[:, None]
         start = m - np.arange(ages)[None, :]
-        known = np.maximum(start, 0)
-        found: Floats = np.where(start >= 0, np.array(zeros)[known] * np.exp(logs[known] - logs[m]), 0.0)
-        return found
+        first = np.maximum(start, 0)
+        law: Floats = np.where(start >= 0, np.array(zeros)[first] * np.exp(logs[first] - logs[m]), 0.0)
+        return law
 
     def _mean_blocks(self, law: Floats, lost: float) -> float:
         """Return the mean time from W = 0 until W falls below 0 or passes h, over the probability that it passes h."""
@@ -354,6 +354,6 @@ def _excursion_sums(steps: Floats, top: int, values: Floats) -> Floats:
 def _moves(votes: Integers, law: Floats, h: int) -> Floats:
     """Return the matrix with Pr[max(w + g, 0) = v] in row w and column v, for v <= h."""
     steps, w = _steps(votes, law, h), np.arange(h + 1)
-    found: Floats = steps[h + 1 + w[None, :] - w[:, None]]
-    found[:, 0] = np.cumsum(steps)[h + 1 - w]
-    return found
+    transitions: Floats = steps[h + 1 + w[None, :] - w[:, None]]
+    transitions[:, 0] = np.cumsum(steps)[h + 1 - w]
+    return transitions

@@ -128,11 +128,11 @@ class BlockTuner:
         size = self.profile.typical
         lows = sorted({round(max(-g * size, least), 12) for g in _GRID if max(-g * size, least) < 0})
         highs = sorted({round(min(g * size, most), 12) for g in _GRID if min(g * size, most) > 0})
-        found = {(a, b): self.natural_block((a, b)) for a in lows for b in highs}
-        found[self.paper] = self.natural_block(self.paper)
+        blocks = {(a, b): self.natural_block((a, b)) for a in lows for b in highs}
+        blocks[self.paper] = self.natural_block(self.paper)
         ranked, seen = [], set()
-        for clamp in sorted(found, key=lambda clamp: found[clamp]):
-            if (key := f"{found[clamp]:.6g}") not in seen:  # clamps that scale the same score alike are one
+        for clamp in sorted(blocks, key=lambda clamp: blocks[clamp]):
+            if (key := f"{blocks[clamp]:.6g}") not in seen:  # clamps that scale the same score alike are one
                 seen.add(key)
                 ranked.append(clamp)
         return tuple(ranked)
@@ -289,17 +289,17 @@ def best_choice(
         )
     tuner = tuner or BlockTuner.of(hypotheses, notion)
     if method == "direct":
-        found = _exponential_choice(tuner, beta)
+        choice = _exponential_choice(tuner, beta)
     elif method == "paper":
         voter = voter_of(paper_test(tuner, block))
-        found = replace(voted_choice("paper", voter, beta, false_alarm, _names(tuner)), named=_named(tuner))
+        choice = replace(voted_choice("paper", voter, beta, false_alarm, _names(tuner)), named=_named(tuner))
     else:
-        found = _sums_choice(tuner, beta, false_alarm)
+        choice = _sums_choice(tuner, beta, false_alarm)
     if key:
         while len(_choices) >= _KEPT:
             _choices.pop(next(iter(_choices)))
-        _choices[key] = found
-    return found
+        _choices[key] = choice
+    return choice
 
 
 def _key(hypotheses: Pair | Hypotheses, *settings: Hashable) -> tuple[Hashable, ...] | None:
@@ -357,9 +357,9 @@ def paper_test(tuner: BlockTuner, block: int | None = None) -> PrivateTest:
     )
 
 
-def paper_of(method: str | None, distance: float | None, **given: int | str) -> str:
+def paper_of(method: str | None, distance: float | None, **setting: int | str) -> str:
     """Return "paper", the method to which a given setting belongs; raises InvalidInput beside another method."""
-    ((name, value),) = given.items()
+    ((name, value),) = setting.items()
     if method not in (None, "auto", "paper"):
         raise InvalidInput(f"{name}={value} belongs to method='paper', not to method={method!r}. Leave one out.")
     if name == "block" and distance is not None:
@@ -401,10 +401,10 @@ def _search_sums(tuner: BlockTuner, beta: float, false_alarm: float | None) -> t
 
     def rough(clamp: Clamp, block: int) -> float:
         law = tuner.rough_law(clamp)
-        found = SumsModel(law, canonical_noise(tuner.notion, law.width), block)
-        curve, missed = found.rough(beta), None
+        model = SumsModel(law, canonical_noise(tuner.notion, law.width), block)
+        curve, missed = model.rough(beta), None
         if false_alarm is not None:
-            missed = found.missed(SuffixAlarm.calibrated(*found.votes, false_alarm, None), curve.distances)
+            missed = model.missed(SuffixAlarm.calibrated(*model.votes, false_alarm, None), curve.distances)
         return curve.quantile(beta, missed)
 
     for key in tried:
@@ -442,18 +442,18 @@ ERRORS = (1 / 6, 0.05)
 
 
 def unknown_choice(
-    null: Any, distance: float, notion: Notion, beta: float, false_alarm: float | None, known: dict[Any, FitTest]
+    null: Any, distance: float, notion: Notion, beta: float, false_alarm: float | None, tests: dict[Any, FitTest]
 ) -> DetectorChoice:
-    """Return the detector of a change from P to any law at least ``distance`` away; ``known`` caches tests of blocks.
+    """Return the detector of a change from P to any law at least ``distance`` away; ``tests`` caches tests of blocks.
 
     Guarantees: a new block is taken for an old one with at most the test's type II error, whatever the new law is. The
     error of the index grows with that probability, so the accuracy holds for all new laws.
     """
     choices = []
     for error in each("tests of blocks", ERRORS):
-        if (notion, error) not in known:
-            known[notion, error] = fit_of_blocks(null, distance, notion, error)
-        voter = voter_of(known[notion, error])
+        if (notion, error) not in tests:
+            tests[notion, error] = fit_of_blocks(null, distance, notion, error)
+        voter = voter_of(tests[notion, error])
         choice = voted_choice("fit", voter, beta, false_alarm, voter.names)
         choices.append(replace(choice, named=as_distribution(null).named))
     return min(choices, key=lambda one: one.size)

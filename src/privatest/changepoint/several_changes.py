@@ -82,12 +82,12 @@ class Switches:
         If a run of old blocks beside the change votes for P by more than two penalties, the best labels are not Q on
         all of the run; likewise on the other side. In between they change, in the right direction.
         """
-        known = self._known
-        while len(known) <= blocks and (len(known) < 2 or known[-1] > 1e-9):
+        missed = self._missed_bounds
+        while len(missed) <= blocks and (len(missed) < 2 or missed[-1] > 1e-9):
             for row, (state, chain) in enumerate(self._walks):
                 self._walks[row] = state @ chain, chain
-            known.append(min(sum(float(state.sum()) for state, _ in self._walks) + 2 * LAW_ERROR * len(known), 1.0))
-        return known[min(blocks, len(known) - 1)]
+            missed.append(min(sum(float(state.sum()) for state, _ in self._walks) + 2 * LAW_ERROR * len(missed), 1.0))
+        return missed[min(blocks, len(missed) - 1)]
 
     def reach(self, beta: float) -> int | None:
         """Return the smallest number of blocks with :meth:`missed` at most beta; None if it is too large."""
@@ -105,19 +105,19 @@ class Switches:
                 came[j] = (0 if stay >= leave else 1, 1 if hold >= enter else 0)
                 new = max(hold, enter)
             new += vote
-        found = np.zeros(len(votes), dtype=np.int64)
+        labels = np.zeros(len(votes), dtype=np.int64)
         label = 1 if new > old else 0
         for j in range(len(votes) - 1, -1, -1):
-            found[j] = label
+            labels[j] = label
             label = int(came[j, label])
-        return found
+        return labels
 
     @property
     def _rising(self) -> Chart:
         return Chart(self.steps, self.old, self.new, 2 * self.penalty)
 
     @cached_property
-    def _known(self) -> list[float]:
+    def _missed_bounds(self) -> list[float]:
         return [1.0]
 
     @cached_property
@@ -166,7 +166,7 @@ class SeveralDetector(SumsDetector):
         labels = self.switches.labels(outcomes)
         turns = (np.flatnonzero(np.diff(labels)) + 1).tolist()
         start, block, model = self.start(n), self.block, self.model
-        found: list[int] = []
+        indices: list[int] = []
         for place, turn in enumerate(turns):
             before = turns[place - 1] if place else 0
             after = turns[place + 1] if place + 1 < len(turns) else len(labels)
@@ -174,5 +174,5 @@ class SeveralDetector(SumsDetector):
             near = outcomes[low:high]
             inside = model.locate(near) if labels[turn] else len(near) * block - model.locate(near[::-1])
             index = low * block + min(max(inside, (turn - low) * block - block // 2), (turn - low) * block + block // 2)
-            found.append(start + max(index, found[-1] - start + 1 if found else 0))
-        return Located(tuple(found), int(labels[0]))
+            indices.append(start + max(index, indices[-1] - start + 1 if indices else 0))
+        return Located(tuple(indices), int(labels[0]))

@@ -239,13 +239,13 @@ def tuned_clamps(
 
 def _ladder(low: float, middle: float, high: float) -> list[Clamp]:
     """A clamp for each place of the middle one of three values on the lattice between the other two."""
-    found = []
+    clamps = []
     for step in range(FEW_UNITS + 1):
         below, above = step / FEW_UNITS, 1 - step / FEW_UNITS
         width = min((middle - low) / below if below else math.inf, (high - middle) / above if above else math.inf)
         width = width if math.isfinite(width) else 1.0
-        found.append((middle - below * width, middle + above * width))
-    return found
+        clamps.append((middle - below * width, middle + above * width))
+    return clamps
 
 
 def _counts(profile: Profile) -> list[Clamp]:
@@ -381,7 +381,7 @@ class Tuner:
     def of(cls, problem: Problem, method: Method, goal: Goal) -> Tuner:
         """Return the tuner of a problem, from a cache. Raises InvalidInput for a method that does not fit."""
         method.check_fits(problem)
-        tuner = _known_tuner(problem, method, goal)
+        tuner = _cached_tuner(problem, method, goal)
         if tuner.sides is not None and tuner.sides.above:
             method.check_two_sided(problem)
         return tuner
@@ -744,8 +744,8 @@ def _ahead(score: Score, n: int) -> int:
 
 
 @lru_cache(maxsize=32)
-def _known_tuner(problem: Problem, method: Method, goal: Goal) -> Tuner:
+def _cached_tuner(problem: Problem, method: Method, goal: Goal) -> Tuner:
     """The tuner of these values. The last few are cached, with everything that they have computed."""
     statistic = replace(method, release="statistic")
-    relative = _known_tuner(problem, statistic, goal) if method.release == "decision" else None
+    relative = _cached_tuner(problem, statistic, goal) if method.release == "decision" else None
     return Tuner(problem, method, goal, relative=relative)

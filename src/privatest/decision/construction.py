@@ -67,10 +67,10 @@ def from_score(
     coin = None
     if around.kind == "add-remove":
         if calibrated:
-            found = centred(score, kind, notion, n, alpha, around)
+            shifted = centred(score, kind, notion, n, alpha, around)
         else:
-            found = unmoved(score, kind, notion, n, threshold or Fraction(0), around)
-        noise, cutoff, scale, shift = found.noise, found.cutoff, found.scale, found.shift
+            shifted = unmoved(score, kind, notion, n, threshold or Fraction(0), around)
+        noise, cutoff, scale, shift = shifted.noise, shifted.cutoff, shifted.scale, shifted.shift
     else:
         noise, scale, shift = calibrated_noise(kind, score, notion, clamp, around.rows, start), 1, 0
         if calibrated and kind == "stair" and alpha is not None:
@@ -190,21 +190,21 @@ def centred(score: Score, kind: str, notion: Notion, n: int, alpha: float | None
         return _at_most_alpha(score, n, at(math.floor(scale * centre)), alpha)
     # Less noise may be worth a threshold that is a little off: the middle of the scores needs the least.
     rivals = (centre, middle, -score.origin / score.step, Fraction(score.low + score.high, 2))
-    return max((at(round(scale * rival)) for rival in rivals), key=lambda found: round(_advantage(score, n, found), 12))
+    return max((at(round(scale * rival)) for rival in rivals), key=lambda one: round(_advantage(score, n, one), 12))
 
 
-def _advantage(score: Score, n: int, found: Shifted) -> float:
+def _advantage(score: Score, n: int, shifted: Shifted) -> float:
     """Return an approximation of the advantage of a test with this shift."""
-    noise, threshold = found.noise, Fraction(n * found.shift, found.scale)
-    coarse = noise.coarser(found.scale)
+    noise, threshold = shifted.noise, Fraction(n * shifted.shift, shifted.scale)
+    coarse = noise.coarser(shifted.scale)
     if coarse is not None and len(score.support) > FEW_VALUES:
         # On the score's own lattice, where the curves are quick; between its points they are interpolated.
         curves = Curves.of(score, n, coarse)
         null, alternative = curves.cdfs(np.array([float((threshold - curves.base) / curves.unit)]))
         return float(alternative[0] - null[0])
-    scores = found.scale * score.support - found.shift
+    scores = shifted.scale * score.support - shifted.shift
     laws = score.null_law, score.alternative_law
-    low, high = (NoisyTotal(scores, law, n, noise).cdf(found.cutoff) for law in laws)
+    low, high = (NoisyTotal(scores, law, n, noise).cdf(shifted.cutoff) for law in laws)
     return high - low
 
 
@@ -238,20 +238,20 @@ def kind_noise(kind: str, notion: Notion, width: Fraction, step: Fraction) -> No
     return canonical_noise(notion, width)
 
 
-def _at_most_alpha(score: Score, n: int, found: Shifted, alpha: float) -> Shifted:
+def _at_most_alpha(score: Score, n: int, shifted: Shifted, alpha: float) -> Shifted:
     """Return the shift with the largest integer cutoff, up to the given one, whose type I error is at most alpha."""
-    scores = found.scale * score.support - found.shift
-    totals = [NoisyTotal(scores, law, n, found.noise) for law in score.null_laws]
+    scores = shifted.scale * score.support - shifted.shift
+    totals = [NoisyTotal(scores, law, n, shifted.noise) for law in score.null_laws]
 
     def error(cutoff: Fraction | int) -> float:
         return max(total.cdf(cutoff) for total in totals)
 
-    if error(found.cutoff) <= alpha:
-        return found
-    highest = math.floor(found.cutoff)
-    steps = first_true(lambda k: error(highest - k * found.scale) <= alpha, 1)
-    low = highest - steps * found.scale
-    return replace(found, cutoff=Fraction(first_true(lambda c: error(c) > alpha, low + 1, low + found.scale) - 1))
+    if error(shifted.cutoff) <= alpha:
+        return shifted
+    highest = math.floor(shifted.cutoff)
+    steps = first_true(lambda k: error(highest - k * shifted.scale) <= alpha, 1)
+    low = highest - steps * shifted.scale
+    return replace(shifted, cutoff=Fraction(first_true(lambda c: error(c) > alpha, low + 1, low + shifted.scale) - 1))
 
 
 # Shares are multiples of 2^-SHARES: the type I error falls short of alpha by at most 1e-14.

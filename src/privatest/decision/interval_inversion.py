@@ -308,8 +308,8 @@ class Inversion:
         middle = _on_lattice((least + most) / 2, self.noise)
         ends = replace(self, count_noise=None).interval(middle, confidence)
         low, high = self.family.inner
-        found = [value + times * (end - value) for end in ends]
-        return max(min(found[0], value), low), min(max(found[1], value), high)
+        stretched = [value + times * (end - value) for end in ends]
+        return max(min(stretched[0], value), low), min(max(stretched[1], value), high)
 
     def check_monotone(self, working: str) -> None:
         """Raise InvalidInput for a family whose totals are not monotone in the parameter.
@@ -346,15 +346,15 @@ def _last_accepted_by_any(
     tails: list[Callable[[float, float], float]], ends: tuple[float, float], level: float, start: float, step: float
 ) -> float | None:
     """:func:`_last_accepted` for several tails: beyond the result, each of them rejects all values."""
-    found: float | None = None
+    last: float | None = None
     # The first, the last and the middle tail are tried first. The others seldom move the end.
     order = dict.fromkeys([0, len(tails) - 1, len(tails) // 2, *range(len(tails))])
     for tail in (tails[i] for i in order):
-        if found is None:
-            found = _last_accepted(tail, *ends, level, start, step)
-        elif found < ends[1] and tail(found, ends[1]) > level:
-            found = _last_accepted(tail, found, ends[1], level, found, step)
-    return found
+        if last is None:
+            last = _last_accepted(tail, *ends, level, start, step)
+        elif last < ends[1] and tail(last, ends[1]) > level:
+            last = _last_accepted(tail, last, ends[1], level, last, step)
+    return last
 
 
 def _last_accepted(
@@ -418,5 +418,5 @@ def _last_by_halving(
     if high - low <= fine:
         return high
     middle = (low + high) / 2
-    found = _last_by_halving(tail, middle, high, level, fine, looks)
-    return found if found is not None else _last_by_halving(tail, low, middle, level, fine, looks)
+    last = _last_by_halving(tail, middle, high, level, fine, looks)
+    return last if last is not None else _last_by_halving(tail, low, middle, level, fine, looks)

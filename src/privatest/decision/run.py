@@ -147,21 +147,21 @@ class Outcome(Described):
         """Return plain values, ready for JSON (infinity as the text "inf"): every field, and other facts by name."""
         odd = () if self.odd_share is not None else ("odd_share", "odd_margin", "odd_epsilon")
         left_out = {"design", "drawn", *odd, *(name for name in ("privacy", "persons") if not getattr(self, name))}
-        kept = {one.name: plain_value(getattr(self, one.name)) for one in fields(self) if one.name not in left_out}
+        written = {one.name: plain_value(getattr(self, one.name)) for one in fields(self) if one.name not in left_out}
         receipt = None if self.receipt is None else self.receipt.to_dict()
         paid = {"private": self.private, "receipt": receipt, "replayed": self.replayed is not None}
-        return {**self.values(), **kept, **paid}
+        return {**self.values(), **written, **paid}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
         """The outcome that :meth:`to_dict` wrote, without its design and its draw."""
         with reading(f"the {cls.__name__}"):
-            known = [one.name for one in fields(cls) if one.name not in ("receipt", "design", "drawn")]
-            kept = {name: document[name] for name in known if name in document}
-            kept = {name: _as_tuples(value) for name, value in kept.items()}
-            kept["epsilon"] = math.inf if kept["epsilon"] == "inf" else float(kept["epsilon"])
-            kept["receipt"] = Receipt.from_dict(document.get("receipt"))
-            return cls(**kept)
+            names = [one.name for one in fields(cls) if one.name not in ("receipt", "design", "drawn")]
+            values = {name: document[name] for name in names if name in document}
+            values = {name: _as_tuples(value) for name, value in values.items()}
+            values["epsilon"] = math.inf if values["epsilon"] == "inf" else float(values["epsilon"])
+            values["receipt"] = Receipt.from_dict(document.get("receipt"))
+            return cls(**values)
 
     @property
     def title(self) -> str:
@@ -383,9 +383,9 @@ class Designed(Described):
         """The design that :meth:`to_dict` wrote. Raises InvalidDocument if its noise does not meet its notion."""
         check_format(document, cls.FORMAT, cls.KIND)
         with reading(f"the {cls.KIND}"):
-            found = cls._read(document)
-            check_known(document, found.to_dict(), f"the {cls.KIND}")
-            return found
+            design = cls._read(document)
+            check_known(document, design.to_dict(), f"the {cls.KIND}")
+            return design
 
     def to_json(self) -> str:
         """Return JSON text from which :meth:`from_json` restores the design exactly."""
@@ -502,8 +502,8 @@ class Design(Designed, Generic[R]):
             records: opens the records, as for :meth:`draw`.
             source: where randomness comes from.
         """
-        found: Draw = draw
-        return found
+        first: Draw = draw
+        return first
 
     @abstractmethod
     def release(self, draw: Any, *, simulated: bool = False) -> R:
@@ -593,8 +593,8 @@ class Design(Designed, Generic[R]):
 
         def opened() -> Any:
             if not ready:
-                given: dict[str, Any] = {"source": data, **where} if records is None else {"source": records}
-                arrived = reduce(lambda found, one: one.prepared(self, found), additions, self.opened(**given))
+                origin: dict[str, Any] = {"source": data, **where} if records is None else {"source": records}
+                arrived = reduce(lambda records, one: one.prepared(self, records), additions, self.opened(**origin))
                 self.check(arrived)
                 ready.append(arrived)
             return ready[0]
@@ -616,8 +616,8 @@ class Design(Designed, Generic[R]):
             own = self.further(own, opened, source)
             return [own, *more] if additions else own
 
-        found = run_charged(charge, draw, release, self.outcome.from_dict, further if self.steps > 1 else None)
-        return replace(found, design=self, persons=_of_persons(data, where))
+        run_outcome = run_charged(charge, draw, release, self.outcome.from_dict, further if self.steps > 1 else None)
+        return replace(run_outcome, design=self, persons=_of_persons(data, where))
 
     def to_dp_event(self) -> Any:
         """Return one run as an event of ``dp_accounting`` (extra ``accounting``), for its default accountants."""
@@ -767,8 +767,8 @@ class Release(Outcome):
         See :func:`privatest.results.combine_evalues`. It is None in a release that was read from a document,
         which does not hold its test, and in a release with neither a statistic nor a p-value.
         """
-        found: float | None = None if self.design is None else self.design.evalue(self.statistic, self.pvalue)
-        return found
+        evalue: float | None = None if self.design is None else self.design.evalue(self.statistic, self.pvalue)
+        return evalue
 
     def confidence_interval(
         self, confidence_level: float = 0.95, *, between: tuple[float, float] | None = None
@@ -792,7 +792,7 @@ class Release(Outcome):
             says += f" at level {short(Probability(level), 4)}, its type I error"
         if self.pvalue is None:
             return f"The test decides for {says}. Nothing that was released tells whether the data fit P or Q at all."
-        pvalue = short(self._told(self.pvalue), 4)
+        pvalue = short(self._printed_pvalue(self.pvalue), 4)
         if self.fits == "neither":
             return (
                 "The data fit neither P nor Q: under each of them so extreme a noisy statistic has a probability below "
@@ -840,7 +840,7 @@ class Release(Outcome):
             f"the decision as evidence for {other}. The test's type I and type II errors are far from equal."
         )
 
-    def _told(self, pvalue: float | None) -> Probability | None:
+    def _printed_pvalue(self, pvalue: float | None) -> Probability | None:
         """A p-value as it is printed."""
         return None if pvalue is None else Probability(pvalue, self.SMALLEST_PVALUE)
 
@@ -868,12 +868,12 @@ class Release(Outcome):
             Fact("statistic", self.statistic, f"{what}; {above}"),
             Fact(
                 "pvalue",
-                self._told(self.pvalue),
+                self._printed_pvalue(self.pvalue),
                 f"of so {'extreme' if two else 'small'} a statistic, were P true{against}",
             ),
             Fact(
                 "pvalue_alternative",
-                self._told(self.pvalue_alternative),
+                self._printed_pvalue(self.pvalue_alternative),
                 f"of a statistic so {'near to P' if two else 'large'}, were Q true",
             ),
             Fact("evalue", evidence, "evidence against P, to be combined with others'"),
@@ -884,9 +884,9 @@ class Release(Outcome):
 
     def to_dict(self) -> dict[str, Any]:
         """The document of every outcome; the kind of release only where it is not the statistic."""
-        found = super().to_dict()
+        document = super().to_dict()
         if self.evalue is None:
-            del found["evalue"]
+            del document["evalue"]
         if self.released == "statistic":
-            del found["released"]
-        return found
+            del document["released"]
+        return document

@@ -67,7 +67,7 @@ Known = dict[tuple[Any, ...], Floats]
 
 
 def worst_laws(
-    score: Score, leaf: Leaf, side: Side, error: Callable[[Floats], float], known: Known | None = None
+    score: Score, leaf: Leaf, side: Side, error: Callable[[Floats], float], bounds: Known | None = None
 ) -> list[Worst]:
     """Return laws such that the score of every member is stochastically at least (at most) one of them, worst first.
 
@@ -82,7 +82,7 @@ def worst_laws(
     error; for the test of ``error``, the largest error is at most SLACK above that of a member,
     unless MOST_BOXES parts of the box are not enough.
     """
-    laws: Known = {} if known is None else known
+    laws: Known = {} if bounds is None else bounds
     scores = every_score(score)
 
     def of_member(member: Distribution) -> Floats:
@@ -120,11 +120,11 @@ def worst_laws(
             heapq.heappush(heap, entry)
             look_at(entry[2].corners())
     worst = max(looked_at, key=lambda values: looked_at[values])
-    kept: list[Worst] = []
+    undominated: list[Worst] = []
     for value, _, _, law in sorted(heap):
-        if not any(_dominates(other.law, law, side) for other in kept):
-            kept.append(Worst(law, -value, whole.family.text(worst), looked_at[worst]))
-    return kept
+        if not any(_dominates(other.law, law, side) for other in undominated):
+            undominated.append(Worst(law, -value, whole.family.text(worst), looked_at[worst]))
+    return undominated
 
 
 def bounding_law(score: Score, leaf: Leaf, side: Side) -> Floats:
@@ -149,8 +149,8 @@ def worst_member(score: Score, leaves: Sequence[Leaf], side: Side) -> tuple[Floa
         rules = [parameter.rule[1] for parameter in leaf.of.family.parameters]
         for values in leaf.of.corners():
             if all(rule(v) for rule, v in zip(rules, values, strict=True)):
-                found = leaf.worst(member_law(score, leaf.of.member(values)), side)
-                if np.max(np.abs(np.cumsum(found) - np.cumsum(law))) <= ATTAINED:
+                member = leaf.worst(member_law(score, leaf.of.member(values)), side)
+                if np.max(np.abs(np.cumsum(member) - np.cumsum(law))) <= ATTAINED:
                     return law, leaf.of.family.text(values)
     return None
 
@@ -234,7 +234,7 @@ def worst_score(
     noise: Noise,
     n: int,
     cutoffs_of: Callable[[Score], tuple[Fraction, ...]],
-    known: dict[tuple[int, int], Known],
+    bounds: dict[tuple[int, int], Known],
 ) -> WorstCase:
     """Find the worst laws of both sets for a test on n records.
 
@@ -265,7 +265,7 @@ def worst_score(
             (sides.above if two else sides.below, "low", (lambda law, high=high: 1 - high(law)) if two else _no_error),  # type: ignore[misc]
         ]
         worst = [
-            _worst_of_leaves(score, leaves, side, error, [known.setdefault((part, i), {}) for i in range(len(leaves))])
+            _worst_of_leaves(score, leaves, side, error, [bounds.setdefault((part, i), {}) for i in range(len(leaves))])
             for part, (leaves, side, error) in enumerate(searches)
         ]
         trial = _with_laws(score, [[entry.law for entry in entries] for entries in worst], two)
@@ -405,10 +405,10 @@ def _with_nearest_laws(score: Score, question: Hypotheses, sides: Sides) -> Scor
 
 
 def _worst_of_leaves(
-    score: Score, leaves: Sequence[Leaf], side: Side, error: Callable[[Floats], float], known: Sequence[Known]
+    score: Score, leaves: Sequence[Leaf], side: Side, error: Callable[[Floats], float], bounds: Sequence[Known]
 ) -> list[Worst]:
     """The worst laws of all parts of a set, by decreasing error."""
-    entries = (worst_laws(score, leaf, side, error, laws) for leaf, laws in zip(leaves, known, strict=True))
+    entries = (worst_laws(score, leaf, side, error, laws) for leaf, laws in zip(leaves, bounds, strict=True))
     return sorted(itertools.chain.from_iterable(entries), key=lambda entry: -entry.error)
 
 

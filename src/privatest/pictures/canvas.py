@@ -124,8 +124,8 @@ def plain(text: object, longest: int = 48) -> str:
     from matplotlib import font_manager  # only with the extra
 
     font: Any = font_manager.get_font(font_manager.findfont(font_manager.FontProperties()))
-    known = font.get_charmap()
-    drawn = "".join(character if ord(character) in known else "\N{WHITE SQUARE}" for character in words)
+    characters = font.get_charmap()
+    drawn = "".join(character if ord(character) in characters else "\N{WHITE SQUARE}" for character in words)
     return drawn.replace("$", r"\$")
 
 

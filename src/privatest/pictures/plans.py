@@ -104,7 +104,7 @@ def _densities(split: Decomposition) -> tuple[Floats, Floats, Floats, float]:
     heights = np.maximum(laws[0].pdf(body), laws[1].pdf(body))
     # An unbounded density is cut where 5% of its mass is left.
     inner = [one.pdf(one.ppf(np.linspace(0.05, 0.95, 91))) for one in laws]
-    peak = float(max(found[np.isfinite(found)].max() for found in inner))
+    peak = float(max(heights_inside[np.isfinite(heights_inside)].max() for heights_inside in inner))
     seen = body[heights >= INVISIBLE * peak]
     tenths = np.concatenate([one.ppf(np.array([0.1, 0.9])) for one in laws])
     low, high = float(min(seen.min(), tenths.min())), float(max(seen.max(), tenths.max()))
@@ -153,14 +153,18 @@ def _cap(other: Floats, level: float) -> Floats:
     return other * math.exp(min(level, 700.0))
 
 
-def _texts(split: Decomposition, letter: str, found: float) -> tuple[str, str, str]:
+def _texts(split: Decomposition, letter: str, mass: float) -> tuple[str, str, str]:
     """Return the legends of the multiple, of the excess over e^epsilon, and of that over e^epsilon'."""
     other = "Q" if letter == "P" else "P"
     share = r"$e^{\epsilon}$"
     prime = r"$e^{\epsilon'}$"
-    is_tau = r" = $\tau$" if split.tau > 0 and found >= split.tau * (1 - 1e-9) else ""
-    excess = f"{letter} above {share}{other}: {number(found)}{is_tau}"
-    return f"{share}{letter}", excess, f"{letter} above {prime}{other}:\n{number(split.tau - found)} more, to $\\tau$"
+    is_tau = r" = $\tau$" if split.tau > 0 and mass >= split.tau * (1 - 1e-9) else ""
+    excess = f"{letter} above {share}{other}: {number(mass)}{is_tau}"
+    return (
+        f"{share}{letter}",
+        excess,
+        f"{letter} above {prime}{other}:\n{number(split.tau - mass)} more, to $\\tau$",
+    )
 
 
 def _outlines(axes: Axes, split: Decomposition, x: Floats, p: Floats, q: Floats, step: str | None) -> None:
@@ -168,19 +172,19 @@ def _outlines(axes: Axes, split: Decomposition, x: Floats, p: Floats, q: Floats,
     fills: dict[str, Any] = {} if step is None else {"step": step}
     pair = split.pair
     texts = {"P": pair.null.describe(), "Q": pair.alternative.describe()}
-    for letter, own, _, colour, _, _, found in _sides(split, p, q):
+    for letter, own, _, colour, _, _, mass in _sides(split, p, q):
         first, second = ("-", (0, (1, 1.5))) if letter == "P" else ((0, (6, 1.5)), (0, (4, 1.5, 1, 1.5)))
         axes.plot(x, own, color=colour, linestyle=first, label=law(letter, texts[letter], lines=True), **options)
         scaled = _cap(own, split.epsilon)
-        text = _texts(split, letter, found)[0]
+        text = _texts(split, letter, mass)[0]
         axes.plot(x, scaled, color=colour, linestyle=second, linewidth=1.0, label=text, **options)
-    for letter, own, other, colour, hatch, level, found in _sides(split, p, q):
-        _, excess, more = _texts(split, letter, found)
+    for letter, own, other, colour, hatch, level, mass in _sides(split, p, q):
+        _, excess, more = _texts(split, letter, mass)
         cap = np.minimum(own, _cap(other, split.epsilon))
         look: dict[str, Any] = {"facecolor": colour, "edgecolor": colour, "linewidth": 0.0, **fills}
-        if found > 0:
+        if mass > 0:
             axes.fill_between(x, cap, own, alpha=0.35, hatch=hatch, label=excess, **look)
-        if level < split.epsilon and split.tau > found:
+        if level < split.epsilon and split.tau > mass:
             lower = np.minimum(own, _cap(other, level))
             axes.fill_between(x, lower, cap, alpha=0.18, hatch=MORE_HATCH, label=more, **look)
 
@@ -201,18 +205,18 @@ def _bars(axes: Axes, split: Decomposition, p: Floats, q: Floats, names: list[st
     pair = split.pair
     texts = {"P": pair.null.describe(), "Q": pair.alternative.describe()}
     half = 0.19
-    for letter, own, other, colour, hatch, level, found in _sides(split, p, q):
+    for letter, own, other, colour, hatch, level, mass in _sides(split, p, q):
         at = places + (-half if letter == "P" else half)
-        scaled, excess, more = _texts(split, letter, found)
+        scaled, excess, more = _texts(split, letter, mass)
         cap = np.minimum(own, _cap(other, split.epsilon))
-        lower = np.minimum(own, _cap(other, level)) if level < split.epsilon and split.tau > found else cap
+        lower = np.minimum(own, _cap(other, level)) if level < split.epsilon and split.tau > mass else cap
         edge: dict[str, Any] = {"edgecolor": colour, "linewidth": 0.9, "width": 2 * half}
         style = "-" if letter == "P" else "--"
         label = law(letter, texts[letter], lines=True)
         axes.bar(at, own, facecolor="none", linestyle=style, label=label, zorder=2, **edge)
         axes.bar(at, lower, facecolor=colour, alpha=0.22, **{**edge, "linewidth": 0.0})
         hatched = {**edge, "linewidth": 0.0, "facecolor": colour}
-        if found > 0:
+        if mass > 0:
             axes.bar(at, own - cap, bottom=cap, alpha=0.45, hatch=hatch, label=excess, **hatched)
         if np.any(cap > lower):
             axes.bar(at, cap - lower, bottom=lower, alpha=0.35, hatch=MORE_HATCH, label=more, **hatched)
@@ -238,17 +242,17 @@ PATIENCE = 7.0
 SHADES = {"tails": "#EFEFEF", "core": "#DADADA", "free": "#FFFFFF"}
 
 
-def complexity(found: SampleComplexity, pair: Pair, ax: Axes | None = None, *, patience: float = PATIENCE) -> Axes:
+def complexity(orders: SampleComplexity, pair: Pair, ax: Axes | None = None, *, patience: float = PATIENCE) -> Axes:
     """Draw the number of records against epsilon, around the given one, both on logarithmic scales.
 
     The curves leave out constants, as the theorem does. The markers are exact: the sample size of the default test for
     advantage 2/3, and the number that every private test needs. They are computed at as many epsilons as ``patience``
     (in seconds) allows, the given one first.
     """
-    low, high = _range(found)
-    grid = np.unique(np.append(np.geomspace(low, high, CURVE_POINTS), found.epsilon))
+    low, high = _range(orders)
+    grid = np.unique(np.append(np.geomspace(low, high, CURVE_POINTS), orders.epsilon))
     curve = [sample_complexity(pair.null, pair.alternative, epsilon=float(e)) for e in grid]
-    exact = _exact(pair, found.epsilon, low, high, patience)
+    exact = _exact(pair, orders.epsilon, low, high, patience)
     with drawing(ax, (8.6, 4.4)) as axes:
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -256,8 +260,8 @@ def complexity(found: SampleComplexity, pair: Pair, ax: Axes | None = None, *, p
         # The paper's sandwich is for epsilon < 1.
         hatched: dict[str, Any] = {"facecolor": "none", "edgecolor": GREY, "hatch": "\\\\\\", "linewidth": 0.0}
         sandwich = f"between 1/H{SQUARED} and 1/({EPSILON}H{SQUARED})"
-        above = found.nonprivate / np.minimum(grid, 1.0)
-        axes.fill_between(grid, found.nonprivate, above, alpha=0.35, label=sandwich, **hatched)
+        above = orders.nonprivate / np.minimum(grid, 1.0)
+        axes.fill_between(grid, orders.nonprivate, above, alpha=0.35, label=sandwich, **hatched)
         value = [one.value for one in curve]
         axes.plot(grid, value, color=BLUE, label="theorem: 1/(tails + core)")
         tails, core = f"tails alone: 1/({EPSILON}{TAU})", f"core alone: 1/((1 {MINUS} {TAU}) H{SQUARED})"
@@ -269,8 +273,8 @@ def complexity(found: SampleComplexity, pair: Pair, ax: Axes | None = None, *, p
             if np.any(shown := term > 0):
                 axes.plot(grid[shown], 1 / term[shown], color=colour, linestyle=style, label=text)
         floor = f"without privacy: 1/H{SQUARED}"
-        axes.axhline(found.nonprivate, color=BLACK, linestyle=(0, (5, 2, 1, 2)), linewidth=1.0, label=floor)
-        heights = [*value, found.nonprivate]
+        axes.axhline(orders.nonprivate, color=BLACK, linestyle=(0, (5, 2, 1, 2)), linewidth=1.0, label=floor)
+        heights = [*value, orders.nonprivate]
         circle: Any = {"color": ORANGE, "marker": "o", "markersize": 6, "markeredgewidth": 0.6}
         dash: Any = {"color": BLACK, "marker": "_", "markersize": 13, "markeredgewidth": 2.0}
         marks = ((0, "exact n, advantage 2/3", circle), (1, "no private test with fewer", dash))
@@ -280,7 +284,7 @@ def complexity(found: SampleComplexity, pair: Pair, ax: Axes | None = None, *, p
                 at, n = zip(*points, strict=True)
                 axes.plot(at, n, markeredgecolor=BLACK, linestyle="none", zorder=4, label=text, **look)
                 heights += n
-        axes.axvline(found.epsilon, color=BLACK, linewidth=0.7, linestyle=":")
+        axes.axvline(orders.epsilon, color=BLACK, linewidth=0.7, linestyle=":")
         axes.set_xlim(low, high)
         axes.set_ylim(min(heights) / 2, max(heights) * 2.5)
         laws = f"{law('P', pair.null.describe())}, {law('Q', pair.alternative.describe())}"
@@ -288,11 +292,11 @@ def complexity(found: SampleComplexity, pair: Pair, ax: Axes | None = None, *, p
         return finished(axes, f"privacy loss {EPSILON}", "records n (curves: up to a constant)", title)
 
 
-def _range(found: SampleComplexity) -> tuple[float, float]:
+def _range(orders: SampleComplexity) -> tuple[float, float]:
     """The range of epsilon: about a decade on both sides, and up to where privacy becomes free if that is near."""
-    low, high = min(found.epsilon / 8, 0.05), max(found.epsilon * 8, 2.0)
-    if found.epsilon < found.free_epsilon <= 20:
-        high = max(high, 2 * found.free_epsilon)
+    low, high = min(orders.epsilon / 8, 0.05), max(orders.epsilon * 8, 2.0)
+    if orders.epsilon < orders.free_epsilon <= 20:
+        high = max(high, 2 * orders.free_epsilon)
     return low, high
 
 
@@ -302,14 +306,14 @@ def _exact(
     """Return (epsilon, (sample size, lower bound)), computed for the given epsilon first, then from large to small."""
     others = np.geomspace(high / 1.3, low * 1.3, EXACT_POINTS)
     start = time.monotonic()
-    found: list[tuple[float, tuple[int | None, int | None]]] = []
+    sizes: list[tuple[float, tuple[int | None, int | None]]] = []
     for one in (epsilon, *(float(e) for e in others)):
         if time.monotonic() - start > patience:
             break
         n = _attempt(sample_size, pair, one)
         bound = _attempt(lower_bound, pair, one) if time.monotonic() - start < patience else None
-        found.append((one, (n, bound)))
-    return found
+        sizes.append((one, (n, bound)))
+    return sizes
 
 
 def _attempt(question: Callable[..., int], pair: Pair, epsilon: float) -> int | None:
@@ -377,8 +381,8 @@ def comparison(table: Comparison, ax: Axes | None = None) -> Axes:
     """Draw the sample size of each test on a logarithmic scale, and the number that every private test needs."""
     rows = list(table.rows)
     with drawing(ax, (8.6, 0.32 * len(rows) + 1.8)) as axes:
-        known = [row.n for row in rows if row.n is not None]
-        least, most = min([*known, table.lower_bound]), max([*known, table.lower_bound])
+        counts = [row.n for row in rows if row.n is not None]
+        least, most = min([*counts, table.lower_bound]), max([*counts, table.lower_bound])
         left = max(least / 3, 0.3)
         looks: dict[bool, dict[str, Any]] = {
             True: {"facecolor": SKY, "edgecolor": BLACK, "linewidth": 0.6, "label": "private"},
@@ -415,9 +419,9 @@ def notion_comparison(table: NotionComparison, ax: Axes | None = None) -> Axes:
             sizes = [rows[place].lower_bound for place in places]
             if places:
                 axes.barh(places, sizes, height=0.62, facecolor=colour, edgecolor=BLACK, linewidth=0.6, label=relation)
-        known = [(place, row.optimum) for place, row in enumerate(rows) if row.optimum is not None]
-        if known:
-            axes.plot([n for _, n in known], [place for place, _ in known], "D", color=BLACK, label="best test")
+        optima = [(place, row.optimum) for place, row in enumerate(rows) if row.optimum is not None]
+        if optima:
+            axes.plot([n for _, n in optima], [place for place, _ in optima], "D", color=BLACK, label="best test")
         for place, row in enumerate(rows):
             end = max(row.lower_bound, row.optimum or 0)
             axes.text(end * 1.03, place, f"{row.lower_bound}", va="center", fontsize=8.5)

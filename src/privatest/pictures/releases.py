@@ -92,8 +92,8 @@ def private_test(test: PrivateTest, ax: Axes | None = None, *, release: Release 
             error = f"{BETA} = {chance(test.beta)}" if first else None
             _error(axes, edges, masses, wrong, error, VERMILLION, "....")
         where = 'left: "alternative"' if test.upper is None else 'between: "null"'
-        kept = cost(test) if test.private else "NOT PRIVATE"
-        title = f"What the test '{plain(test.name)}' releases from n = {test.n} records, {kept}"
+        price = cost(test) if test.private else "NOT PRIVATE"
+        title = f"What the test '{plain(test.name)}' releases from n = {test.n} records, {price}"
         return _with_threshold(axes, edges, thresholds, where, release, axis, title)
 
 
@@ -226,7 +226,7 @@ def histogram_test(test: HistogramTest, ax: Axes | None = None, *, release: Rele
     bins = min(BINS, len(np.unique(shown.round(9))))
     edges = np.linspace(shown[0] - 0.5, shown[-1] + 0.5, bins + 1)
     weights = laws[0] + laws[1]
-    reached, said = (np.histogram(ratio, edges, weights=one)[0] for one in (weights, weights * test.chances))
+    reached, rejected = (np.histogram(ratio, edges, weights=one)[0] for one in (weights, weights * test.chances))
     with drawing(ax, (8.6, 4.2)) as axes:
         for masses, letter, text, colour, style in (
             (laws[0], "P", test.null, BLUE, "-"),
@@ -236,7 +236,7 @@ def histogram_test(test: HistogramTest, ax: Axes | None = None, *, release: Rele
             axes.stairs(heights, edges, color=colour, linestyle=style, label=law(letter, text, lines=True))
         centres = (edges[:-1] + edges[1:]) / 2
         seen = reached > 0
-        axes.plot(centres[seen], said[seen] / reached[seen], color=GREEN, marker=".", label='says "null"')
+        axes.plot(centres[seen], rejected[seen] / reached[seen], color=GREEN, marker=".", label='says "null"')
         axes.set_ylim(0, 1.05)
         answer = "" if release is None else f'; it said "{release.decision}"'
         title = f"Histogram test '{plain(test.name)}' on n = {test.n} records, {cost(test)}{answer}"
@@ -296,8 +296,8 @@ def _along(design: EstimateDesign, ax: Axes | None, patience: float) -> Axes:
 
 
 def _title(design: EstimateDesign) -> tuple[str, str]:
-    kept = f"n = {design.n} records, {cost(design)}"
-    return f"{number(design.confidence)} interval for {plain(design.family)}", kept
+    price = f"n = {design.n} records, {cost(design)}"
+    return f"{number(design.confidence)} interval for {plain(design.family)}", price
 
 
 def _joined(axes: Axes, first: str, second: str) -> str:
@@ -321,11 +321,11 @@ def _released(design: EstimateDesign, release: EstimateRelease, ax: Axes | None)
     bound = _marks(design.width_bound, [[at]], math.inf, 1)
     text = f"{_status(release)}: {number(release.estimate)}, {number(low)} to {number(high)}"
     rows: list[tuple[float, float, str, Any, str]] = [(low, high, GREEN, "-", text)]
-    for found, colour, style, text in (
+    for widths, colour, style, text in (
         (expected, BLUE, (0, (6, 1.5)), "to be expected there: width"),
         (bound, VERMILLION, (0, (1, 1)), "no private interval is shorter in the mean: width"),
     ):
-        rows += [(at - w / 2, at + w / 2, colour, style, f"{text} {number(w)}") for w in found.values()]
+        rows += [(at - w / 2, at + w / 2, colour, style, f"{text} {number(w)}") for w in widths.values()]
     with drawing(ax, (8.6, 3.0)) as axes:
         for place, (left, right, colour, style, text) in enumerate(rows):
             _bar(axes, left, right, -float(place), colour, style, text)
@@ -370,17 +370,17 @@ def groups(
     rates = RATES if release is None else (min(max(release.rates[0], 0.0), 1.0),)
     names = ("control", "treatment") if release is None else (plain(release.names[0], 24), plain(release.names[1], 24))
     start = time.monotonic()
-    found = {}
+    powers = {}
     for place, rate in enumerate(rates):
         until = start + patience * (place + 1) / len(rates)
-        found[rate] = _powers(design, rate, release is not None, until)
+        powers[rate] = _powers(design, rate, release is not None, until)
     with drawing(ax, (8.6, 4.2)) as axes:
         looks = ((BLUE, "-", "o"), (ORANGE, (0, (6, 1.5)), "s"))
-        for (rate, marks), (colour, style, marker) in zip(found.items(), looks, strict=False):
+        for (rate, marks), (colour, style, marker) in zip(powers.items(), looks, strict=False):
             text = f"a difference is found, if\n{names[0]} has rate {number(rate, 3)}"
             _curve(axes, marks, colour, style, marker, text, chances=True)
         axes.axhline(design.alpha, color=BLACK, linewidth=0.9, linestyle=":", label=f"{ALPHA} = {chance(design.alpha)}")
-        lifts = [lift for marks in found.values() for lift in marks]
+        lifts = [lift for marks in powers.values() for lift in marks]
         margin = 0.03 * (max(lifts) - min(lifts))
         ends = min(lifts) - margin, max(lifts) + margin
         if release is not None:
@@ -467,15 +467,15 @@ def _marks(
     value: Callable[[float], float], rounds: Iterable[Iterable[float]], until: float, least: int
 ) -> dict[float, float]:
     """Return exact values by place, for as many rounds of places as time allows, but at least ``least``."""
-    found: dict[float, float] = {}
+    power: dict[float, float] = {}
     for count, places in enumerate(rounds):
         if count >= least and time.monotonic() > until:
             break
         for place in places:
             with contextlib.suppress(PrivatestError):  # a number that cannot be computed is left out
-                if place + 0.0 not in found:
-                    found[place + 0.0] = value(place)
-    return dict(sorted(found.items()))
+                if place + 0.0 not in power:
+                    power[place + 0.0] = value(place)
+    return dict(sorted(power.items()))
 
 
 def _curve(
@@ -608,8 +608,8 @@ def alarm(raised: Alarm, ax: Axes | None = None) -> Axes:
         _hide_height(axes)
         _alarm(axes, raised)
         axes.set_xlim(max(min(raised.index - 2 * raised.accuracy, raised.index - 1), 0), raised.seen * 1.01)
-        kept = "" if raised.private else f", {SIMULATED}"
-        return finished(axes, RECORDS, None, f"Alarm after {raised.seen} records{kept}")
+        ending = "" if raised.private else f", {SIMULATED}"
+        return finished(axes, RECORDS, None, f"Alarm after {raised.seen} records{ending}")
 
 
 def _alarm(axes: Axes, raised: Any) -> None:
@@ -671,8 +671,8 @@ def walk(
             axes.axvline(verdict.seen, color=BLACK, linewidth=1.4, linestyle=":", label=text)
         axes.set_xlim(float(places[0]), max(float(seen) * 1.03, max(plan.expected_n)))
         state = f"{verdict.decision} after {seen} records" if verdict is not None else f"open after {seen} records"
-        kept = cost(plan) if private else SIMULATED
-        title = f"{law('P', plan.null)} or {law('Q', plan.alternative)}: {state}, {kept}"
+        price = cost(plan) if private else SIMULATED
+        title = f"{law('P', plan.null)} or {law('Q', plan.alternative)}: {state}, {price}"
         return finished(axes, RECORDS, "log e-value against P, in nats", title)
 
 

@@ -220,13 +220,13 @@ class NotionComparison(Tabled):
         return "No test needs fewer than 'at least'; a dash: too many records for the best test to be computed."
 
     @property
-    def asked(self) -> NotionRow:
+    def requested(self) -> NotionRow:
         """The row of the given notion."""
         return next(row for row in self.rows if row.relation == ASKED)
 
     def entries(self) -> list[tuple[object, ...]]:
         """Return the rows, with their bounds as multiples of the given notion's."""
-        own = self.asked.lower_bound
+        own = self.requested.lower_bound
         return [(r.privacy, r.relation, r.optimum, r.lower_bound, r.lower_bound / own) for r in self.rows]
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -312,15 +312,15 @@ def _kinds(delta: Fraction, order: Fraction) -> dict[str, Callable[[Fraction], N
 
 def _following(notion: Notion, name: str, delta: Number, order: Number) -> Notion | None:
     """Return the notion of a kind that follows from the given one, rounded up to four digits; None if none does."""
-    given: dict[str, Number] = {"approx": {"delta": delta}, "renyi": {"order": order}}.get(name, {})
+    parameter: dict[str, Number] = {"approx": {"delta": delta}, "renyi": {"order": order}}.get(name, {})
     try:
-        found = notion.into(name, **given)
+        converted = notion.into(name, **parameter)
     except InvalidInput:
         return None
-    if isinstance(found, Approx) and not found.loss:
+    if isinstance(converted, Approx) and not converted.loss:
         return None  # this is no more than tv
-    rounded = _rebuilt(found, up=True)
-    return rounded if notion.implies(rounded) else found
+    rounded = _rebuilt(converted, up=True)
+    return rounded if notion.implies(rounded) else converted
 
 
 def _enough(make: Callable[[Fraction], Notion], notion: Notion) -> Notion | None:

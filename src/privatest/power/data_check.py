@@ -110,7 +110,7 @@ class Look(Described):
             Fact("decimal_comma", self.decimal_comma or None, comma),
             Fact("other_case", self.other_case or None, case),
             *(
-                Fact(f"unknown.{place}", repr(one.text), self._told(one))
+                Fact(f"unknown.{place}", repr(one.text), self._describe(one))
                 for place, one in enumerate(self.unknown, start=1)
             ),
         ]
@@ -118,7 +118,7 @@ class Look(Described):
     def _share(self, count: int) -> str:
         return f"{count / self.records:.1%}" if self.records else "of none"
 
-    def _told(self, one: Unknown) -> str:
+    def _describe(self, one: Unknown) -> str:
         same = "" if one.like is None else f"; {one.like!r} but for case or blanks"
         return f"{one.count:,} record{'' if one.count == 1 else 's'}{same}"
 
@@ -180,19 +180,19 @@ def check(
         )
     if epsilon is None:
         test = design(null, alternative, epsilon=1, n=max(count, 1), clamp="paper")
-        told = "the paper's test at epsilon=1"
+        test_name = "the paper's test at epsilon=1"
     else:
         test = design(null, alternative, epsilon=epsilon, n=max(count, 1))
-        told = f"the tuned test at epsilon={test.epsilon:g}, n={test.n:,}"
-    return _looked(data, records, test.score, test.clamp, told)
+        test_name = f"the tuned test at epsilon={test.epsilon:g}, n={test.n:,}"
+    return _looked(data, records, test.score, test.clamp, test_name)
 
 
-def _looked(data: Any, records: Any, score: Score, clamp: tuple[float, float] | None, told: str) -> Look:
+def _looked(data: Any, records: Any, score: Score, clamp: tuple[float, float] | None, test_name: str) -> Look:
     records.check(score)
     tally = _OddCounts(score, reading_facts(data).get("reading", {}).get("decimal", "."))
     for portion in records.portions():
         guarded(portion.complaint, partial(tally.add, portion))
-    return tally.look(clamp, told)
+    return tally.look(clamp, test_name)
 
 
 class _OddCounts:
@@ -208,9 +208,9 @@ class _OddCounts:
 
     def add(self, records: Column) -> None:
         """Count one more portion of records."""
-        found = records.index(self._cells)
-        self._counts += np.bincount(found, minlength=len(self._counts))
-        odd = found == self._cells.count
+        cells = records.index(self._cells)
+        self._counts += np.bincount(cells, minlength=len(self._counts))
+        odd = cells == self._cells.count
         if isinstance(records, ArrayRecords):
             numbers = records.values[odd].astype(np.float64)
             missing = np.isnan(numbers)
@@ -227,8 +227,8 @@ class _OddCounts:
         for place, count in zip(*np.unique(codes[codes >= 0], return_counts=True), strict=True):
             self._one(coded.distinct[place], int(count), coded.reading.missing, coded.may_be_numbers)
 
-    def _one(self, value: Any, count: int, said: tuple[str, ...], loose: bool) -> None:
-        if _is_missing(value, said):
+    def _one(self, value: Any, count: int, missing_words: tuple[str, ...], loose: bool) -> None:
+        if _is_missing(value, missing_words):
             self._odd["missing"] += count
             return
         text = _text(value)
@@ -242,7 +242,7 @@ class _OddCounts:
         if text in self._texts or len(self._texts) < MOST_DISTINCT:
             self._texts[text] += count
 
-    def look(self, clamp: tuple[float, float] | None, told: str) -> Look:
+    def look(self, clamp: tuple[float, float] | None, test_name: str) -> Look:
         """Return the counts."""
         table, counts = self._score.table[:-1], self._counts[:-1]
         try:
@@ -260,18 +260,18 @@ class _OddCounts:
             low_end=0 if clamp is None else int(counts[table == self._score.low].sum()),
             high_end=0 if clamp is None else int(counts[table == self._score.high].sum()),
             clamp=clamp,
-            clamp_of=told,
+            clamp_of=test_name,
             other_case=sum(self._texts[text] for text in like),
             unknown=unknown,
             **{name: self._odd[name] for name in names},
         )
 
 
-def _is_missing(value: Any, said: tuple[str, ...]) -> bool:
+def _is_missing(value: Any, missing_words: tuple[str, ...]) -> bool:
     if value is None:
         return True
     if isinstance(value, str):
-        return not value.strip() or value.strip() in said
+        return not value.strip() or value.strip() in missing_words
     try:
         return bool(value != value)  # NaN, NaT
     except Exception:  # NA cannot be compared

@@ -64,13 +64,13 @@ def plain_question(question: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not isinstance(question, Mapping):
         raise InvalidInput(f"question must be a mapping of settings, not {type(question).__name__}.")
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for key, value in question.items():
         name = str(key)
         if value is None:
             continue
-        found[name] = _law(name, value) if name in LAWS else _setting(name, value)
-    return found
+        settings[name] = _law(name, value) if name in LAWS else _setting(name, value)
+    return settings
 
 
 def _law(name: str, value: Any) -> str:
@@ -152,11 +152,11 @@ def command(kind: str, question: dict[str, Any]) -> str:
 
 def _read(kind: str, question: dict[str, Any], source: Any) -> str:
     """Return the data as Python code, with the rules for reading their texts."""
-    said = {name: question[name] for name in options.named(kind, options.READING) if question.get(name)}
-    if "missing" in said:
-        said["missing"] = options.separate(said["missing"])
-    words = "".join(f", {name}={value!r}" for name, value in said.items())
-    return f"pt.data.read_as({source!r}{words})" if said else repr(source)
+    reading = {name: question[name] for name in options.named(kind, options.READING) if question.get(name)}
+    if "missing" in reading:
+        reading["missing"] = options.separate(reading["missing"])
+    words = "".join(f", {name}={value!r}" for name, value in reading.items())
+    return f"pt.data.read_as({source!r}{words})" if reading else repr(source)
 
 
 def _source(question: dict[str, Any]) -> Any:
@@ -288,7 +288,7 @@ def render(
     """
     if kind not in KINDS:
         raise InvalidInput(f"kind={shown(kind)} must be one of {', '.join(map(repr, KINDS))}.")
-    asked = plain_question(question)
+    settings = plain_question(question)
     parts = list(design) if isinstance(design, list | tuple) else [] if design is None else [design]
     # A plan and an optimum contain their test.
     tests: dict[type, str] = {Plan: "design", Optimum: "test"}
@@ -296,26 +296,26 @@ def render(
         one for part in parts for one in ([getattr(part, tests[type(part)])] if type(part) in tests else []) + [part]
     ]
     for part in parts:
-        _known(part, (*DESIGNS, *EXTRAS, Plan, Optimum), "design")
+        _check_class(part, (*DESIGNS, *EXTRAS, Plan, Optimum), "design")
     if result is not None:
         fitting = next((name for name, of in RESULTS.items() if isinstance(result, of)), None)
         if fitting is not None and not isinstance(result, RESULTS[kind]):
             raise InvalidInput(f"kind={kind!r} does not fit a {type(result).__name__}. Use kind={fitting!r}.")
-        _known(result, RESULTS[kind] or tuple(of for of in RESULTS.values() if of), "result")
+        _check_class(result, RESULTS[kind] or tuple(of for of in RESULTS.values() if of), "result")
     main = next((part for part in parts if isinstance(part, DESIGNS)), None)
     if main is None and (main := getattr(result, "design", None)) is not None:
         parts.insert(0, main)
-    facts = _facts(asked, main, result)
+    facts = _facts(settings, main, result)
     about = _about(purpose=purpose, author=author)
     sections = [
-        ("Question", _question(kind, asked, about, result)),
+        ("Question", _question(kind, settings, about, result)),
         ("Result", _result(result)),
         ("Guarantee", _guarantee(kind, facts)),
         ("Budget", _budget(kind, facts, ledger)),
         ("Signatures", _signatures(about)),
         ("Design", _fold("The test in all its details", _design(parts))),
-        ("Pictures", _pictures(asked, parts, main, result)),
-        ("How to ask again", _again(kind, _complete(asked, kind, main), main, result)),
+        ("Pictures", _pictures(settings, parts, main, result)),
+        ("How to ask again", _again(kind, _complete(settings, kind, main), main, result)),
     ]
     when = (date or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
     title = KINDS[kind]
@@ -374,7 +374,7 @@ def write(
             beside.unlink()
 
 
-def _known(value: Any, kinds: Any, argument: str) -> None:
+def _check_class(value: Any, kinds: Any, argument: str) -> None:
     """Refuse an argument that is not of one of these classes."""
     if not isinstance(value, kinds):
         allowed = ", ".join(one.__name__ for one in (kinds if isinstance(kinds, tuple) else (kinds,)))
@@ -384,19 +384,21 @@ def _known(value: Any, kinds: Any, argument: str) -> None:
         )
 
 
-def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
+def _facts(settings: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
     """Return the facts that the guarantee states, from the result, else from the design, else from the question."""
 
     def first(name: str, default: Any) -> Any:
         for holder in (result, main):
             if getattr(holder, name, None) is not None:
                 return getattr(holder, name)
-        return asked.get(name, default)
+        return settings.get(name, default)
 
     try:
         epsilon = float(first("epsilon", math.nan))
     except (TypeError, ValueError):
-        raise InvalidInput(f"question['epsilon']={asked.get('epsilon')!r} must be a number greater than 0.") from None
+        raise InvalidInput(
+            f"question['epsilon']={settings.get('epsilon')!r} must be a number greater than 0."
+        ) from None
     notion = getattr(result, "privacy", None) or getattr(main, "privacy", None)
     notion = as_notion(notion) if isinstance(notion, str) else notion
     return {
@@ -405,31 +407,31 @@ def _facts(asked: dict[str, Any], main: Any, result: Any) -> dict[str, Any]:
         "price": "epsilon" if not isinstance(notion, Notion) or isinstance(notion, Pure) else "price",
         "neighbours": str(first("neighbours", "replace")),
         "rows": int(first("max_rows_per_unit", 1) or 1),
-        "unit": asked.get("unit"),
+        "unit": settings.get("unit"),
         "simulated": bool(getattr(result, "simulated", False)),
         "public_order": any(getattr(result, one, None) is not None for one in ("order_range", "order_values")),
-        "dataset": asked.get("dataset"),
-        "request": asked.get("request"),
+        "dataset": settings.get("dataset"),
+        "request": settings.get("request"),
         "receipt": getattr(result, "receipt", None),
     }
 
 
-def _about(**given: str | None) -> dict[str, str]:
+def _about(**texts: str | None) -> dict[str, str]:
     """Return purpose and author as texts of one line each."""
-    for name, value in given.items():
+    for name, value in texts.items():
         if value is not None and not isinstance(value, str):
             raise InvalidInput(f"{name} must be a text, not {type(value).__name__}.")
-    return {name: " ".join(value.split())[:LONGEST] for name, value in given.items() if value and value.strip()}
+    return {name: " ".join(value.split())[:LONGEST] for name, value in texts.items() if value and value.strip()}
 
 
-def _question(kind: str, asked: dict[str, Any], about: dict[str, str], result: Any) -> Iterator[str]:
+def _question(kind: str, settings: dict[str, Any], about: dict[str, str], result: Any) -> Iterator[str]:
     """Yield the question in words, its most important settings, and all settings behind a fold."""
-    if kind == "detect" and asked.get("changes") == "several":
+    if kind == "detect" and settings.get("changes") == "several":
         yield "<p>Did the records change from the law P to the law Q, back to P, and so on, and when?</p>"
     elif kind == "detect":
         yield "<p>Did the records change from the old law P to a new one, and when?</p>"
     elif kind == "estimate":
-        family = markup.escape(str(asked.get("family", "a family of distributions")))
+        family = markup.escape(str(settings.get("family", "a family of distributions")))
         if "?" not in family:
             yield f"<p>What is the {family} of the records?</p>"
         else:
@@ -438,24 +440,24 @@ def _question(kind: str, asked: dict[str, Any], about: dict[str, str], result: A
         yield "<p>How many records does each cell have?</p>"
     elif kind == "groups":
         yield "<p>Do two groups have the same rate of successes, and if not, by how much do they differ?</p>"
-    elif "null" in asked and asked.get("alternative"):
+    elif "null" in settings and settings.get("alternative"):
         yield "<p>Do the records come from the null hypothesis P or from the alternative Q?</p>"
-    elif "null" in asked:
+    elif "null" in settings:
         yield "<p>Do the records come from the law P, or from one at a distance from it?</p>"
     names = {} if kind == "groups" else {"null": "null hypothesis P", "alternative": "alternative Q"}
     short = [(name, text, "") for name, text in about.items()]
-    if kind == "estimate" and "?" in str(asked.get("family")):
-        model = getattr(result, "family", "") or asked["family"]
+    if kind == "estimate" and "?" in str(settings.get("family")):
+        model = getattr(result, "family", "") or settings["family"]
         short.append(("family", model, condition(model)))
     for name, words in names.items():
-        if isinstance(asked.get(name), str):
-            short.append((words, plain_law(asked[name]), ""))
+        if isinstance(settings.get(name), str):
+            short.append((words, plain_law(settings[name]), ""))
     for name in ("data", "treatment", "column", "unit", "dataset", "request"):
-        if name in asked:
-            short.append((name.replace("dataset", "data set"), asked[name], ""))
+        if name in settings:
+            short.append((name.replace("dataset", "data set"), settings[name], ""))
     if short:
         yield markup.fact_table("In short", short)
-    every = [(names.get(name, name.replace("_", " ")), value, "") for name, value in asked.items()]
+    every = [(names.get(name, name.replace("_", " ")), value, "") for name, value in settings.items()]
     yield from _fold("Every setting", iter([markup.fact_table("Settings of the question", every)]))
 
 
@@ -472,10 +474,10 @@ def plain_law(text: str) -> str:
     >>> plain_law("normal(0, 1)"), plain_law("bernoulli(p<=0.3)"), plain_law("categorical(yes=0.25, no=0.75)")
     ('normal with mean 0, sd 1', 'bernoulli with p at most 0.3', 'yes 25%, no 75%')
     """
-    found = re.fullmatch(r"(\w+)\(([^()]*)\)", text.strip())
-    if found is None:
+    match = re.fullmatch(r"(\w+)\(([^()]*)\)", text.strip())
+    if match is None:
         return text
-    name, parts = found[1], [part.strip() for part in found[2].split(",")]
+    name, parts = match[1], [part.strip() for part in match[2].split(",")]
     if name == "categorical":
         labels = [re.fullmatch(r"(.+)=([0-9.]+(?:e-?[0-9]+)?)", part) for part in parts]
         return ", ".join(f"{one[1]} {100 * float(one[2]):.6g}%" for one in labels if one) if all(labels) else text
@@ -563,9 +565,9 @@ def _budget(kind: str, facts: dict[str, Any], ledger: Any) -> Iterator[str]:
 
 def _signatures(about: dict[str, str]) -> Iterator[str]:
     """Yield lines for signatures."""
-    asked = f"Asked by {about['author']}" if "author" in about else "Asked by"
+    author = f"Asked by {about['author']}" if "author" in about else "Asked by"
     yield "<p>Only what this page shows under Result is released from the data.</p>"
-    lines = [f"{asked}: signature", "Place and date", "Data protection: name and signature", "Place and date"]
+    lines = [f"{author}: signature", "Place and date", "Data protection: name and signature", "Place and date"]
     yield '<ul class="sign">' + "".join(f"<li>{markup.escape(line)}</li>" for line in lines) + "</ul>"
 
 
@@ -577,16 +579,22 @@ def _design(parts: list[Any]) -> Iterator[str]:
         yield part._repr_html_()
 
 
-def _pictures(asked: dict[str, Any], parts: list[Any], main: Any, result: Any) -> Iterator[str]:
+def _pictures(settings: dict[str, Any], parts: list[Any], main: Any, result: Any) -> Iterator[str]:
     wanted: list[tuple[Any, Callable[[], Any]]] = []
     if main is not None:
         own = {"release": result} if isinstance(result, PICTURED) else {}
         wanted.append((main, lambda: main.plot(**own)))
     if isinstance(result, ChangePoint | Verdict):
         wanted.append((result, result.plot))
-    if not any(isinstance(part, Decomposition) for part in parts) and asked.get("null") and asked.get("alternative"):
+    if (
+        not any(isinstance(part, Decomposition) for part in parts)
+        and settings.get("null")
+        and settings.get("alternative")
+    ):
         try:
-            split = decompose(asked["null"], asked["alternative"], epsilon=_facts(asked, main, result)["epsilon"])
+            split = decompose(
+                settings["null"], settings["alternative"], epsilon=_facts(settings, main, result)["epsilon"]
+            )
         except PrivatestError:  # laws without a text, or no privacy: the picture is left out
             pass
         else:
@@ -609,27 +617,27 @@ def _pictures(asked: dict[str, Any], parts: list[Any], main: Any, result: Any) -
         yield f"<figcaption>{shown}</figcaption></figure>"
 
 
-def _complete(asked: dict[str, Any], kind: str, main: Any) -> dict[str, Any]:
+def _complete(settings: dict[str, Any], kind: str, main: Any) -> dict[str, Any]:
     """Return the settings of the question, completed with those that the design chose."""
     if kind != "test" or not isinstance(main, PrivateTest):
-        return asked
+        return settings
     price = {"epsilon": main.epsilon} if isinstance(main.notion, Pure) else {"privacy": main.notion.text}
-    found = {"null": main.null, "alternative": main.alternative, **price, "n": main.n}
+    chosen = {"null": main.null, "alternative": main.alternative, **price, "n": main.n}
     if main.neighbours != "replace" or main.max_rows_per_unit != 1:
-        found |= {"neighbours": main.neighbours, "max_rows_per_unit": main.max_rows_per_unit}
+        chosen |= {"neighbours": main.neighbours, "max_rows_per_unit": main.max_rows_per_unit}
     if main.released != "statistic":
-        found["release"] = "decision"
-    return {**found, **asked}
+        chosen["release"] = "decision"
+    return {**chosen, **settings}
 
 
-def _again(kind: str, asked: dict[str, Any], main: Any, result: Any) -> Iterator[str]:
+def _again(kind: str, settings: dict[str, Any], main: Any, result: Any) -> Iterator[str]:
     """Yield the calls that ask the question again, and the document of the design."""
     calls = [
-        f"<h3>In Python</h3><pre>{markup.escape(python(kind, asked))}</pre>",
-        f"<h3>On the command line</h3><pre>{markup.escape(command(kind, asked))}</pre>",
+        f"<h3>In Python</h3><pre>{markup.escape(python(kind, settings))}</pre>",
+        f"<h3>On the command line</h3><pre>{markup.escape(command(kind, settings))}</pre>",
     ]
     yield from _fold("The calls", iter(calls))
-    if kind != "plan" and ("ledger" in asked or getattr(result, "receipt", None) is not None):
+    if kind != "plan" and ("ledger" in settings or getattr(result, "receipt", None) is not None):
         yield (
             "<p>The same question under the same request name returns the recorded result: nothing is charged, and the "
             "data are not read. Under another name the result is drawn with new noise and charged again.</p>"

@@ -162,14 +162,14 @@ class ScheduleCandidate:
 
         for _ in range(3):
             before = lower, upper
-            found = _smallest(good_upper, lower + 1, math.ceil(_WIDEST * wald[0]), max(upper, lower + 1))
-            if found is None:
+            bound = _smallest(good_upper, lower + 1, math.ceil(_WIDEST * wald[0]), max(upper, lower + 1))
+            if bound is None:
                 return None
-            upper = found
-            found = _smallest(good_lower, 1 - upper, math.ceil(_WIDEST * wald[1]), max(-lower, 1 - upper))
-            if found is None:
+            upper = bound
+            bound = _smallest(good_lower, 1 - upper, math.ceil(_WIDEST * wald[1]), max(-lower, 1 - upper))
+            if bound is None:
                 return None
-            lower = -found
+            lower = -bound
             if (lower, upper) == before:
                 break
         return Boundaries(lower, upper, cut=lower)
@@ -199,8 +199,8 @@ def _smallest(good: Callable[[int], bool], least: int, most: int, start: int) ->
     """
     start = min(max(start, least), most)
     if not good(start):
-        found = first_true(good, start, most=most)
-        return None if found > most else found
+        smallest = first_true(good, start, most=most)
+        return None if smallest > most else smallest
     below = first_true(lambda steps: start - steps < least or not good(start - steps), 1)
     return start - below + 1
 
@@ -222,16 +222,16 @@ def tuned_plan(hypotheses: Pair | Hypotheses, tuner: Tuner, targets: SequentialT
     problem = BlockTuner.of(hypotheses, row)
     monotone = problem.question is not None
     scores: dict[tuple[float, float], tuple[Score, ScheduleCandidate]] = {}
-    found: list[tuple[BestSchedule, Score]] = []
+    plans: list[tuple[BestSchedule, Score]] = []
     for clamp, sizes in _best_sizes(problem, fixed_n, targets, monotone):
         if clamp not in scores:
             score = problem.score(clamp)
             scores[clamp] = score, ScheduleCandidate(law_of(score), canonical_noise(row, score.width), monotone, PARTS)
         score, fine = scores[clamp]
-        made = fine.rule(*sizes, targets)
-        if made is not None:
-            found.append((made, score))
-            if len(found) == _FINE:
+        schedule = fine.rule(*sizes, targets)
+        if schedule is not None:
+            plans.append((schedule, score))
+            if len(plans) == _FINE:
                 break
     settings: dict[str, Any] = {
         "goal_alpha": targets.alpha,
@@ -244,7 +244,7 @@ def tuned_plan(hypotheses: Pair | Hypotheses, tuner: Tuner, targets: SequentialT
         "notion": whole,
     }
     free = targets.schedule is None and (targets.most is None or targets.most >= fixed_n)
-    best = min(found, key=lambda entry: entry[0].cost) if found else None
+    best = min(plans, key=lambda entry: entry[0].cost) if plans else None
     single = free and targets.rows in (None, 1)  # the fixed test hides rows in another way
     if single and (best is None or best[0].cost > fixed_n):
         plan = _single_plan(tuner.test(fixed_n), targets, monotone, settings)
@@ -301,15 +301,15 @@ def _single(test: PrivateTest, targets: SequentialTargets, monotone: bool = Fals
     laws = candidate.votes(test.n)
 
     def good(cut: int) -> bool:
-        found = stopped(laws.null, laws.null, Boundaries(cut, cut + 1, cut=cut))
-        return found is not None and targets.meets_alpha(found)
+        errors = stopped(laws.null, laws.null, Boundaries(cut, cut + 1, cut=cut))
+        return errors is not None and targets.meets_alpha(errors)
 
     span = len(laws.null.masses)
     cut = _smallest(good, laws.null.least, laws.null.least + span, laws.null.least + span // 2)
     if cut is not None:
         rule = Boundaries(cut, cut + 1, cut=cut)
-        found = stopped(laws.alternative, laws.alternative, rule)
-        if found is not None and targets.meets_beta(found):
+        walk = stopped(laws.alternative, laws.alternative, rule)
+        if walk is not None and targets.meets_beta(walk):
             return voting_blocks(test.score, noise, test.n, monotone=monotone), rule
     first = (test.cutoff - noise.offset).__floor__() + 1  # T > cutoff exactly when floor(T) >= first
     alpha, beta = test.alpha + 2 * _MARGIN, test.beta + 2 * _MARGIN
@@ -332,8 +332,8 @@ def _best_sizes(
                 law = problem.rough_law(clamp)
                 parts = _COARSE if targets.schedule is None else PARTS  # given sizes may be small
                 candidates[clamp] = ScheduleCandidate(law, canonical_noise(problem.notion, law.width), monotone, parts)
-            found = candidates[clamp].rule(first, later, targets)
-            tried[key] = math.inf if found is None else found.cost
+            schedule = candidates[clamp].rule(first, later, targets)
+            tried[key] = math.inf if schedule is None else schedule.cost
         return tried[key]
 
     most = math.inf if targets.most is None else targets.most

@@ -73,22 +73,22 @@ class Blocks(ABC):
 
     @abstractmethod
     def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
-        """Return the integer that is kept of each record. Raw. Ties are refused as by ``Records.check_ends``."""
+        """Return one integer for each record, stored until its block is full. Raw. Ties are refused as by ``Records.check_ends``."""
 
     def values_of(self, records: list[Any]) -> Integers:
-        """Return the integers that are kept of a list of records."""
+        """Return the integers stored for a list of records."""
         return self.values(SequenceRecords(records))
 
     @abstractmethod
-    def kept(self, values: Integers) -> Integers:
-        """Return the part of an open block's values that must be kept until it is full."""
+    def summary(self, values: Integers) -> Integers:
+        """Return what must be stored of an open block's values until the block is full."""
 
     @abstractmethod
     def release(self, blocks: Sequence[Integers], source: RandomSource) -> list[int]:
         """Draw the noise of full blocks, and return their releases.
 
         Args:
-            blocks: the values that were kept of each block.
+            blocks: the values stored for each block.
             source: where randomness comes from.
         """
 
@@ -164,7 +164,7 @@ class SumBlocks(Blocks):
                 return self.score.table[self.score.cells.index(np.array(records))]
         return super().values_of(records)
 
-    def kept(self, values: Integers) -> Integers:
+    def summary(self, values: Integers) -> Integers:
         total: Integers = values.sum(keepdims=True)
         return total
 
@@ -270,11 +270,11 @@ class OpenBlock(OneProcess):
         """Begin an empty block at this record. All records before it were released."""
         self.start, self.count = start, 0
         self.length = self._block if start else self._first
-        self._kept = _NOTHING
+        self._summary = _NOTHING
 
     def extend(self, values: Integers) -> None:
         """Add the values of fewer records than the block lacks."""
-        self._kept = self._blocks.kept(np.concatenate([self._kept, values]))
+        self._summary = self._blocks.summary(np.concatenate([self._summary, values]))
         self.count += len(values)
 
     def close(self, values: Integers) -> tuple[list[int], Integers]:
@@ -285,7 +285,7 @@ class OpenBlock(OneProcess):
         lacks, block = self.length - self.count, self._block
         more = (len(values) - lacks) // block
         end = lacks + more * block
-        first = self._blocks.kept(np.concatenate([self._kept, values[:lacks]]))
+        first = self._blocks.summary(np.concatenate([self._summary, values[:lacks]]))
         whole = values[lacks:end].reshape(more, block)
         if isinstance(self._blocks, SumBlocks):
             totals = np.append(first, whole.sum(axis=1))

@@ -132,16 +132,16 @@ def combine_evalues(values: Iterable[float] | Mapping[Any, float], *, dependent:
     """
     if not isinstance(dependent, bool | np.bool_):
         raise InvalidInput(f"dependent={shown(dependent)} must be True or False.")
-    known = [_evalue(value) for value in _listed(values.values() if isinstance(values, Mapping) else values)]
-    if not known:
+    evalues = [_evalue(value) for value in _listed(values.values() if isinstance(values, Mapping) else values)]
+    if not evalues:
         raise InvalidInput("values is empty: there is nothing to combine.")
     if dependent:
-        return math.fsum(value / len(known) for value in known)
-    if 0.0 in known or math.inf in known:
-        return 0.0 if 0.0 in known else math.inf
+        return math.fsum(value / len(evalues) for value in evalues)
+    if 0.0 in evalues or math.inf in evalues:
+        return 0.0 if 0.0 in evalues else math.inf
     # Invariant: the product so far is share * 2^power with 1/2 <= share < 1, so that no partial product overflows.
     share, power = 0.5, 1
-    for value in known:
+    for value in evalues:
         mantissa, exponent = math.frexp(value)
         share, more = math.frexp(share * mantissa)
         power += exponent + more
@@ -170,10 +170,10 @@ def evalue_discoveries(values: Any, *, alpha: float) -> tuple[Any, ...]:
     """
     alpha = float(numbers.probability(alpha=alpha))
     named = dict(values) if isinstance(values, Mapping) else dict(enumerate(_listed(values)))
-    known = {name: _evalue(value) for name, value in named.items()}
-    ranked = sorted(known.values(), reverse=True)
+    evalues = {name: _evalue(value) for name, value in named.items()}
+    ranked = sorted(evalues.values(), reverse=True)
     count = max((k for k, value in enumerate(ranked, 1) if value * alpha * k >= len(ranked)), default=0)
-    return tuple(name for name, value in known.items() if count and value >= ranked[count - 1])
+    return tuple(name for name, value in evalues.items() if count and value >= ranked[count - 1])
 
 
 def _listed(values: Any) -> list[Any]:
@@ -187,12 +187,12 @@ def _listed(values: Any) -> list[Any]:
 
 def _evalue(value: Any) -> float:
     try:
-        found = float(value)
+        evalue = float(value)
     except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not found >= 0 or isinstance(value, (str, bytes)):
+        evalue = math.nan
+    if not evalue >= 0 or isinstance(value, (str, bytes)):
         raise InvalidInput(
             f"values: {shown(value)} is no e-value: it must be a number of at least 0. (The release of a test that is "
             "not private has none.)"
         )
-    return found
+    return evalue

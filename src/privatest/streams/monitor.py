@@ -404,8 +404,8 @@ class Monitor(Stream[MonitorPlan, Alarm]):
                 )
             if distance is not None:
                 distance = numbers.probability(distance=distance)
-        given = {"null": null, "alternative": alternative}
-        laws = [as_hypothesis(law, name) for name, law in given.items() if law is not None]
+        hypotheses = {"null": null, "alternative": alternative}
+        laws = [as_hypothesis(law, name) for name, law in hypotheses.items() if law is not None]
         settings: dict[str, Any] = {
             **({} if distance is None else {"alternative": f"distance {distance!r}"}),
             **({} if voter is None else {"test": fingerprint(voter.question())}),
@@ -420,12 +420,12 @@ class Monitor(Stream[MonitorPlan, Alarm]):
         def make_plan() -> MonitorPlan:
             each = per_row(whole, rows or 1)
             if voter is not None:
-                found = voted_plan([voter], each, method, targets, names)
+                plan = voted_plan([voter], each, method, targets, names)
             elif distance is None:
-                found = pair_plan(pair_or_hypotheses(null, alternative), each, method, targets)
+                plan = pair_plan(pair_or_hypotheses(null, alternative), each, method, targets)
             else:
-                found = unknown_plan(null, distance, each, method, targets)
-            return replace(found, max_rows_per_unit=rows, notion=whole)
+                plan = unknown_plan(null, distance, each, method, targets)
+            return replace(plan, max_rows_per_unit=rows, notion=whole)
 
         paying: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "source": source}
         self._begin(laws, settings, make_plan, notion=whole, rows=rows, state=state, rng=rng, **paying)

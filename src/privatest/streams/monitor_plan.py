@@ -106,7 +106,7 @@ class BitBlocks(Blocks):
     def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
         return self.voter.values(records, ends)
 
-    def kept(self, values: Integers) -> Integers:
+    def summary(self, values: Integers) -> Integers:
         return values
 
     def release(self, blocks: Sequence[Integers], source: RandomSource) -> list[int]:

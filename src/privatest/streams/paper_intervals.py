@@ -73,8 +73,8 @@ class Majority:
         If :meth:`accuracy` is None, it is the delay that is exceeded with probability beta, which is at least two
         intervals: the index lies within the last two intervals before the alarm.
         """
-        found = self.accuracy(beta)
-        return self.delay_within(beta) if found is None else found
+        accuracy = self.accuracy(beta)
+        return self.delay_within(beta) if accuracy is None else accuracy
 
     def accuracy(self, beta: float) -> int | None:
         r"""Return the smallest a with Pr[abs(index - k*) > a] <= beta for all k*, given no alarm before k*.
@@ -116,8 +116,8 @@ class Majority:
         old = stats.binom.pmf(np.arange(place + 1), place, self.alpha)
         rest = self.interval - place - 1
         new = stats.binom.pmf(np.arange(rest + 1), rest, 1 - self.beta)
-        said = np.convolve(old, new)
-        return float(said[2 * (np.arange(len(said)) + bit) > self.interval].sum())
+        votes = np.convolve(old, new)
+        return float(votes[2 * (np.arange(len(votes)) + bit) > self.interval].sum())
 
 
 def recommended_interval(block: int, alpha: float, beta: float, confidence: float, records: float) -> int | None:

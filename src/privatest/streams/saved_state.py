@@ -102,8 +102,8 @@ def _version(raw: bytes) -> str | None:
         document = json.loads(raw)
     except (ValueError, RecursionError):
         return None
-    found = document.get("format") if isinstance(document, dict) else None
-    return found if isinstance(found, str) else None
+    version = document.get("format") if isinstance(document, dict) else None
+    return version if isinstance(version, str) else None
 
 
 def _real_path(path: str | os.PathLike[str]) -> Path:
@@ -127,8 +127,8 @@ class UnitRoll:
     @property
     def checksum(self) -> str:
         """SHA-256 of these bytes."""
-        found: str = self.digest.hexdigest()
-        return found
+        digest: str = self.digest.hexdigest()
+        return digest
 
     @classmethod
     def beside(cls, state: Path) -> UnitRoll:
@@ -163,13 +163,13 @@ class UnitRoll:
         """Read the roll of this size and checksum, and its bytes. Raises InvalidDocument for any other file."""
         try:
             with open(self.path, "rb") if size else contextlib.nullcontext() as file:
-                found = b"" if file is None else file.read(size)
+                content = b"" if file is None else file.read(size)
         except OSError:
             raise _unlike(self.path) from None
-        roll = UnitRoll(self.path, len(found), hashlib.sha256(found))
+        roll = UnitRoll(self.path, len(content), hashlib.sha256(content))
         if roll.size != size or roll.checksum != checksum:
             raise _unlike(self.path)
-        return roll, found
+        return roll, content
 
     def remove(self) -> None:
         """Remove the file, if there is one."""
@@ -239,8 +239,8 @@ class StateFile:
                 f"There is no state of a {self.kind.noun} at {self.path.name!r}. Begin one with "
                 f"{self.kind.name}(..., state=path)."
             )
-        (known, newest), generation = self._remembered(), current.get("generation")
-        if current.get("id") == known and isinstance(generation, int) and generation < newest:
+        (last_id, newest), generation = self._remembered(), current.get("generation")
+        if current.get("id") == last_id and isinstance(generation, int) and generation < newest:
             raise InvalidDocument(
                 f"{name} is not the newest one: it is number {generation} of this {self.kind.noun}, and number "
                 f"{newest} was kept here. {_COST} {_ADVICE} (If nothing was released since, or if that cost is paid, "
@@ -298,10 +298,10 @@ class StateFile:
         if not self.exists():
             return
         try:
-            found = self.read().get("id")
+            identifier = self.read().get("id")
         except InvalidDocument:
-            found = None
-        if found != name:
+            identifier = None
+        if identifier != name:
             raise InvalidInput(
                 f"The file {self.path.name!r} exists and is not a state of this {self.kind.noun}. To overwrite it "
                 "would lose its releases. Save to another path, or remove the file first."

@@ -132,12 +132,12 @@ def rarely(first: VoteLaw, later: VoteLaw, rule: Boundaries, verdict: Verdicts, 
 
     The walk is computed as far as that takes. The result is False if it takes more than ``MOST_BLOCKS`` blocks.
     """
-    said = 0.0
+    probability = 0.0
     for above, below, alive in _outcomes(first, later, rule):
-        said += above if verdict == "alternative" else below
-        if said > limit:
+        probability += above if verdict == "alternative" else below
+        if probability > limit:
             return False
-        if said + alive <= limit:
+        if probability + alive <= limit:
             return True
     return False
 
@@ -176,11 +176,11 @@ def _below(law: VoteLaw, value: int) -> float:
 
 def _between(law: VoteLaw, start: int, count: int) -> Floats:
     """Return the masses of ``count`` integers from ``start`` on."""
-    found = np.zeros(count)
+    masses = np.zeros(count)
     low, high = max(start, law.least), min(start + count, law.least + len(law.masses))
     if low < high:
-        found[low - start : high - start] = law.masses[low - law.least : high - law.least]
-    return found
+        masses[low - start : high - start] = law.masses[low - law.least : high - law.least]
+    return masses
 
 
 @dataclass(frozen=True)

@@ -832,7 +832,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
     def _result_at(self, progress: Any, end: int) -> R:
         """Return the alarm or the verdict that follows at a record."""
         plan = self._plan
-        found: Any = plan.result_class(
+        event: Any = plan.result_class(
             **plan.result(progress, self._origin, end),
             epsilon=plan.epsilon,
             privacy=None if isinstance(plan.notion, Pure) else plan.notion.text,
@@ -840,7 +840,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
             simulated=self._simulated,
             design=plan,
         )
-        result: R = found
+        result: R = event
         return result
 
     def _persist(self) -> None:
