@@ -73,7 +73,10 @@ class Blocks(ABC):
 
     @abstractmethod
     def values(self, records: Records, ends: range = NO_ENDS) -> Integers:
-        """Return one integer for each record, stored until its block is full. Raw. Ties are refused as by ``Records.check_ends``."""
+        """Return one raw integer for each record, to be stored until the block is full.
+
+        Ties are refused as by ``Records.check_ends``.
+        """
 
     def values_of(self, records: list[Any]) -> Integers:
         """Return the integers stored for a list of records."""
