@@ -84,17 +84,17 @@ class Receipt:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        kept = {name: value for name, value in asdict(self).items() if name != "converted" or value is not None}
-        return {**kept, "recorded": self.recorded.isoformat(), "note": self.note}
+        document = {name: value for name, value in asdict(self).items() if name != "converted" or value is not None}
+        return {**document, "recorded": self.recorded.isoformat(), "note": self.note}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any] | None) -> Receipt | None:
         """Return the receipt that :meth:`to_dict` wrote; None for None."""
         if document is None:
             return None
-        kept = {one.name: document[one.name] for one in fields(cls) if one.name != "converted"}
-        kept["converted"] = document.get("converted")
-        return cls(**{**kept, "recorded": datetime.fromisoformat(kept["recorded"]).astimezone(UTC)})
+        values = {one.name: document[one.name] for one in fields(cls) if one.name != "converted"}
+        values["converted"] = document.get("converted")
+        return cls(**{**values, "recorded": datetime.fromisoformat(values["recorded"]).astimezone(UTC)})
 
 
 class RecordedRelease(dict[str, Any]):
@@ -267,8 +267,8 @@ def run_charged(
         return release(drawn if further is None else further(drawn))
 
     def document(drawn: Draw) -> dict[str, Any]:
-        kept = release(drawn).to_dict()
-        return {name: value for name, value in kept.items() if name not in ("receipt", "replayed")}
+        values = release(drawn).to_dict()
+        return {name: value for name, value in values.items() if name not in ("receipt", "replayed")}
 
     recorded = charge.perform(draw, document, further)
     result: Any = replace(read(recorded), receipt=getattr(recorded, "receipt", None))  # type: ignore[type-var]

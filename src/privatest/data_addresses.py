@@ -89,8 +89,8 @@ def without_password(address: str) -> str:
         return address
     scheme, login, rest, options = _parsed(result[0])
     user = (login or "").partition(":")[0]
-    kept = f"{scheme}{user}{'@' if user else ''}{rest}{(options or '').replace('&...', '').removesuffix('?')}"
-    return address[: result.start()] + kept.replace("?::", "::")
+    public = f"{scheme}{user}{'@' if user else ''}{rest}{(options or '').replace('&...', '').removesuffix('?')}"
+    return address[: result.start()] + public.replace("?::", "::")
 
 
 def has_ambiguous_login(address: str) -> bool:
@@ -220,9 +220,9 @@ def address_of(data: Any) -> DataAddress:
     return DataAddress(IN_MEMORY)
 
 
-def normalized_covers(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+def normalized_covers(covers: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return the files, globs, folders and tables that a grant names, or IN_MEMORY, each in its one spelling."""
-    result = [given] if isinstance(given, str | os.PathLike) else list(given)
+    result = [covers] if isinstance(covers, str | os.PathLike) else list(covers)
     for one in result:
         if not isinstance(one, str | os.PathLike) or not os.fsdecode(os.fspath(one)).strip():
             raise InvalidInput(f"covers holds {one!r}; name files, folders, tables (address::table) or {IN_MEMORY!r}.")
@@ -260,7 +260,7 @@ def hard_links(parts: Iterable[str]) -> set[tuple[int, int, str]]:
     Args:
         parts: files, folders, globs and tables, as a :class:`DataAddress` has them.
     """
-    found = set()
+    links = set()
     for part in parts:
         place, _, table = part.partition("::") if "://" in part else (part, "", "")
         named = [place.partition(":///")[2]] if "://" in place else glob.glob(place, recursive=True) or [place]
@@ -268,8 +268,8 @@ def hard_links(parts: Iterable[str]) -> set[tuple[int, int, str]]:
             with contextlib.suppress(OSError, ValueError):
                 status = os.stat(file)
                 if status.st_nlink > 1 and not os.path.isdir(file):
-                    found.add((status.st_dev, status.st_ino, table))
-    return found
+                    links.add((status.st_dev, status.st_ino, table))
+    return links
 
 
 def _are_linked(parts: Sequence[str], others: Sequence[str]) -> bool:
@@ -280,20 +280,20 @@ def _are_linked(parts: Sequence[str], others: Sequence[str]) -> bool:
 
 def _with_files(parts: Iterable[str]) -> list[str]:
     """Return the parts, and all files inside of those that are folders."""
-    found = list(parts)
-    for folder in [part for part in found if "://" not in part and os.path.isdir(part)]:
-        found += [os.path.realpath(os.path.join(base, name)) for base, _, names in os.walk(folder) for name in names]
-    return found
+    paths = list(parts)
+    for folder in [part for part in paths if "://" not in part and os.path.isdir(part)]:
+        paths += [os.path.realpath(os.path.join(base, name)) for base, _, names in os.walk(folder) for name in names]
+    return paths
 
 
 def _parsed(address: str) -> tuple[str, str | None, str, str | None]:
     """Return scheme, login, host with path, and options. Whatever may be secret is in the login or the options."""
-    said = _SECRET_OPTION.search(address)
-    table = "" if said is None or "::" not in said[0] else "::" + said[0].rpartition("::")[2]
-    result = _ADDRESS.fullmatch(address if said is None else address[: said.start()])
+    secret = _SECRET_OPTION.search(address)
+    table = "" if secret is None or "::" not in secret[0] else "::" + secret[0].rpartition("::")[2]
+    result = _ADDRESS.fullmatch(address if secret is None else address[: secret.start()])
     if result is None:  # an option in a wrong place
         return address.partition("://")[0] + "://", "", "", None
-    options = result[4] if said is None else f"{result[4] or '?'}&...{table}"
+    options = result[4] if secret is None else f"{result[4] or '?'}&...{table}"
     if result[1] in _FILES and result[2] is not None:  # there is no login, the @ is part of a file's name
         return result[1], None, f"{result[2]}@{result[3]}", options
     return result[1], result[2], result[3], options

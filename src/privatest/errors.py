@@ -194,5 +194,5 @@ def charge_note(error: BaseException) -> str | None:
     Args:
         error: the error.
     """
-    found = getattr(error, "charge_note", None)
-    return found if isinstance(found, str) else None
+    note = getattr(error, "charge_note", None)
+    return note if isinstance(note, str) else None

@@ -116,8 +116,8 @@ class LineFile:
         here = self._place(0)
         if here is None or not isinstance(place, dict) or place.get("file") != here["file"]:
             return False
-        known = all(isinstance(place.get(name), int) for name in ("first", "size"))
-        return known and os.fstat(self._file).st_size >= place["size"]
+        complete = all(isinstance(place.get(name), int) for name in ("first", "size"))
+        return complete and os.fstat(self._file).st_size >= place["size"]
 
     def _arrived(self) -> Iterator[list[bytes]]:
         """Yield the complete lines that were added since the last call."""

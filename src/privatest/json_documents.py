@@ -153,7 +153,7 @@ def check_format(document: Any, expected: str, kind: str) -> None:
     raise InvalidDocument(f"Not a {kind} this version can read: format {shown(result)}, expected {expected!r}.{remedy}")
 
 
-def check_known(document: Any, written: Any, what: str) -> None:
+def check_fields(document: Any, written: Any, what: str) -> None:
     """Raise InvalidDocument for a field of a document that is not in ``written``, what was read from it.
 
     A field that nobody reads, misspelled or of another version, would be taken for one that holds.
@@ -162,10 +162,10 @@ def check_known(document: Any, written: Any, what: str) -> None:
         for name, value in document.items():
             if name not in written:
                 raise InvalidDocument(f"Unknown field {shown(name)} in {what}: remove it.")
-            check_known(value, written[name], what)
+            check_fields(value, written[name], what)
     elif isinstance(document, list) and isinstance(written, list):
         for value, same in zip(document, written, strict=False):
-            check_known(value, same, what)
+            check_fields(value, same, what)
 
 
 @contextlib.contextmanager
@@ -237,9 +237,9 @@ def value_from_json(kind: Any, value: Any, name: str) -> Any:
     if not isinstance(value, dict):
         raise InvalidDocument(f"{name}={shown(value)} must be an object with named fields.")
     kind = _named_class(kind, value, name)
-    known = {one.metadata.get("key", one.name) for one in fields(kind)}
+    names = {one.metadata.get("key", one.name) for one in fields(kind)}
     for field in value:
-        if field not in known and field != "kind":
+        if field not in names and field != "kind":
             raise InvalidDocument(f"Unknown field {shown(field)} in {name}: remove it.")
     return kind(**fields_from_json(kind, value))
 

@@ -242,16 +242,16 @@ def probability(remedy: str = "", **arguments: float) -> float:
 def choice(options: Iterable[str], **arguments: object) -> str:
     """Return the one named argument, which must be one of ``options``."""
     ((name, value),) = arguments.items()
-    known = list(options)
-    if not isinstance(value, str) or value not in known:
-        listed = ", ".join(repr(option) for option in known)
-        raise InvalidInput(f"{name}={shown(value)} must be one of {listed}.{suggestion(str(value), known)}")
+    names = list(options)
+    if not isinstance(value, str) or value not in names:
+        listed = ", ".join(repr(option) for option in names)
+        raise InvalidInput(f"{name}={shown(value)} must be one of {listed}.{suggestion(str(value), names)}")
     return value
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
+def suggestion(word: str, words: Iterable[str]) -> str:
     """Return ``" Did you mean 'normal'?"`` if a known word is close, otherwise an empty text."""
-    close = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word.lower(), list(words), n=1, cutoff=0.6)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 

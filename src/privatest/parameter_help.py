@@ -111,8 +111,8 @@ def _explain_class(owner: type) -> None:
 def _parameters(function: Any) -> list[str]:
     """Return the names of a function's parameters in order, with their stars, without ``self`` and ``cls``."""
     stars: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-    known = inspect.signature(function).parameters
-    return [stars.get(one.kind, "") + name for name, one in known.items() if name not in ("self", "cls")]
+    parameters = inspect.signature(function).parameters
+    return [stars.get(one.kind, "") + name for name, one in parameters.items() if name not in ("self", "cls")]
 
 
 def _complete(

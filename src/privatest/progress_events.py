@@ -35,14 +35,14 @@ class Headway:
         done: number of parts that are done.
         total: number of all parts.
         detail: what is done within the present part.
-        found: the first part of the answer, if the answer can be shown in parts; else None.
+        partial: the first part of the answer, if the answer can be shown in parts; else None.
     """
 
     what: str
     done: int
     total: int
     detail: str = ""
-    found: Any = None
+    partial: Any = None
 
     def __str__(self) -> str:
         inner = f" ({self.detail})" if self.detail else ""
@@ -117,7 +117,7 @@ def searching(what: str, about: int) -> Iterator[Callable[[], None]]:
 def report_partial(result: Any) -> None:
     """Report the first part of an answer, together with how far the computation is."""
     if (listener := _listener.get()) is not None:
-        listener(replace(_outermost.get() or Headway("computing", 0, 0), found=result))
+        listener(replace(_outermost.get() or Headway("computing", 0, 0), partial=result))
 
 
 def _nobody(_done: int) -> None:
@@ -147,7 +147,7 @@ def progress(listener: Listener | None = None) -> Iterator[None]:
     """Report how far the computations within the context are.
 
     Args:
-        listener: called with a ``Headway`` (``what``, ``done``, ``total``, ``detail``, ``found``) for every report; an
+        listener: called with a ``Headway`` (``what``, ``done``, ``total``, ``detail``, ``partial``) for every report; an
             exception that it raises ends the computation. None: a progress bar appears after two seconds, in a notebook
             or, if it is a terminal, on standard error, and disappears at the end; otherwise nothing is shown.
 

@@ -34,7 +34,7 @@ from privatest.privacy.bulk_draws import (
     draw_some,
     noise_adder,
 )
-from privatest.privacy.canonical_noise import keeps, kept_share
+from privatest.privacy.canonical_noise import acceptance, keeps
 from privatest.privacy.randomness import SeededSource, UniformDigits
 from tests.privacy import enumeration, reference
 from tests.privacy.enumeration import law
@@ -261,18 +261,18 @@ def test_the_share_that_is_kept() -> None:
             value = mpmath.mpf(2) ** (whole + 2) / 5 * mpmath.exp(-((whole + mpmath.mpf(x) / 2**size) ** 2) / 2)
             assert value < 1
             for bits in (64, 128):
-                low, high = kept_share(whole, x, size, bits)
+                low, high = acceptance(whole, x, size, bits)
                 assert low <= value * mpmath.mpf(2) ** bits <= high <= low + 2
     table = bulk_draws._shares()
     assert table.shape == (8, 1025)
-    assert int(table[1, 0]) == kept_share(1, 0, 10, 64)[0]
+    assert int(table[1, 0]) == acceptance(1, 0, 10, 64)[0]
     assert np.all(table[:, 1:] <= table[:, :-1])
 
 
 def test_a_pair_near_its_share_is_settled_by_more_digits() -> None:
     """Just below the share it is kept, just above it is not; where 64 digits overlap, the next ones decide."""
     x = 1 << 63
-    low, high = kept_share(1, x, 64, 64)
+    low, high = acceptance(1, x, 64, 64)
 
     def kept(uniform: int, *more: int) -> int | None:
         """The number of digits of x that are drawn until it is kept; None if it is not. ``more`` are further digits."""
@@ -282,7 +282,7 @@ def test_a_pair_near_its_share_is_settled_by_more_digits() -> None:
 
     assert kept(low - 3) == 64
     assert kept(high + 3) is None
-    least, most = kept_share(1, x + 1, 64, 64)[0], (1 << 32) - 1
+    least, most = acceptance(1, x + 1, 64, 64)[0], (1 << 32) - 1
     assert kept(least, 0, 0) == 96  # the digits of x, then those of the uniform number
     assert kept(high - 1, most, most) is None
 

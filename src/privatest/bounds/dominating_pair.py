@@ -93,8 +93,8 @@ def atoms_of(pair: Pair) -> Atoms:
     masses = np.concatenate(
         [roots * lower, roots * upper, q[up] * np.exp(low[up] / 2), p[down] * np.exp(-high[down] / 2)]
     )
-    kept = masses > 0
-    return Atoms(levels[kept], masses[kept], float(p_only), float(q_only))
+    positive = masses > 0
+    return Atoms(levels[positive], masses[positive], float(p_only), float(q_only))
 
 
 def shares(ratio: Floats, low: Floats | float, high: Floats | float) -> tuple[Floats, Floats]:
@@ -258,8 +258,8 @@ class RootLaw:
         masses = np.zeros(size)
         for shift, share in ((0, lower), (1, upper)):
             masses += np.bincount(place - first + shift, weights=roots * share, minlength=size)
-        kept = np.flatnonzero(masses)
-        return cls(step, first + int(kept[0]), masses[kept[0] : kept[-1] + 1])
+        positive = np.flatnonzero(masses)
+        return cls(step, first + int(positive[0]), masses[positive[0] : positive[-1] + 1])
 
     @property
     def levels(self) -> Floats:
@@ -303,7 +303,7 @@ class RootLaw:
 
     def coarser(self, step: float) -> RootLaw:
         """A law that dominates this one, on a lattice of at least this step."""
-        kept = self.roots > 0
-        if step <= self.step or not kept.any():
+        positive = self.roots > 0
+        if step <= self.step or not positive.any():
             return self
-        return RootLaw.from_levels(self.levels[kept], self.roots[kept], step)
+        return RootLaw.from_levels(self.levels[positive], self.roots[positive], step)

@@ -187,15 +187,15 @@ class PrivateIntervals:
             points = MANY if len(values) > FEW else FEW
             steps = [self._side(values[i], ends[i][side], {}, points) for side, i in enumerate(far)]
             return np.array([sum(map(_lower_sum, steps, reach)) for reach in reaches])
-        found = np.zeros(len(values))
+        lengths = np.zeros(len(values))
         for i, (value, both) in enumerate(zip(values, ends, strict=True)):
             if i % ANEW == 0 or i & (i - 1) == 0:  # shapes change most near an end of the range
                 shapes: tuple[_Shapes, _Shapes] = {}, {}
-            for end, known, reach in zip(both, shapes, reaches[i], strict=True):
-                found[i] += _lower_sum(self._side(value, end, known), reach)
-        return found
+            for end, cached, reach in zip(both, shapes, reaches[i], strict=True):
+                lengths[i] += _lower_sum(self._side(value, end, cached), reach)
+        return lengths
 
-    def _side(self, at: float, end: float, known: _Shapes, points: int = FEW) -> list[_Steps]:
+    def _side(self, at: float, end: float, cached: _Shapes, points: int = FEW) -> list[_Steps]:
         """The bounds for all tests and for private tests, between a value and an end.
 
         Args:
@@ -213,19 +213,19 @@ class PrivateIntervals:
             return max((self._held_by_private(other, at, shape, walk=walk) for shape in shapes), key=lambda one: one[0])
 
         bounds: dict[float, float] = {}
-        for distance in sorted({min(distance, reach) for distance in known}):
-            bounds[distance] = privately(distance, [known.get(distance, known[max(known)])], walk=False)[0]
+        for distance in sorted({min(distance, reach) for distance in cached}):
+            bounds[distance] = privately(distance, [cached.get(distance, cached[max(cached)])], walk=False)[0]
         if not bounds:
-            self._refine(abs(self._nearest_distinguished(at, end) - at), points, anyhow, bounds, known, privately)
+            self._refine(abs(self._nearest_distinguished(at, end) - at), points, anyhow, bounds, cached, privately)
             plain = np.append(anyhow[1], 0.0)
             for distance in sorted(bounds)[:-1]:  # values nearby skip distances at which privacy costs next to nothing
                 if bounds[distance] < 0.8 * plain[np.searchsorted(anyhow[0], distance)]:
-                    del known[distance]
+                    del cached[distance]
         while bounds[max(bounds)] > NEARLY_NONE and max(bounds) < reach:
-            distance, shape = min(1.2 * max(bounds), reach), known[max(known)]
+            distance, shape = min(1.2 * max(bounds), reach), cached[max(cached)]
             bounds[distance] = privately(distance, [shape], walk=True)[0]
-        if all(shape is None for shape in known.values()):  # two-point domains need no shapes
-            known.clear()
+        if all(shape is None for shape in cached.values()):  # two-point domains need no shapes
+            cached.clear()
         return [anyhow, (np.array(sorted(bounds)), np.array([bounds[distance] for distance in sorted(bounds)]))]
 
     def _refine(
@@ -234,23 +234,23 @@ class PrivateIntervals:
         points: int,
         anyhow: _Steps,
         bounds: dict[float, float],
-        known: _Shapes,
+        cached: _Shapes,
         privately: Callable[..., tuple[float, Guide | None]],
     ) -> None:
         """Compute the private bound at a first distance, then at those where the sum over steps can gain most."""
-        bounds[distance], known[distance] = privately(distance, [None], walk=True)
-        plain, points = np.append(anyhow[1], 0.0), MANY if known[distance] is None else points
+        bounds[distance], cached[distance] = privately(distance, [None], walk=True)
+        plain, points = np.append(anyhow[1], 0.0), MANY if cached[distance] is None else points
         for i in range(points):
             ends = np.array([0.0, *sorted(bounds)])
             values = np.array([self.level, *(bounds[one] for one in sorted(bounds))])
             gains = np.diff(ends) * (values[:-1] - np.maximum(values[1:], plain[np.searchsorted(anyhow[0], ends[1:])]))
             place = int(np.argmax(gains))
             low, high = float(ends[place]), float(ends[place + 1])
-            shapes = [known[high]]
+            shapes = [cached[high]]
             if points == MANY or i % SEARCHED == 0:
-                shapes += [known.get(low), None]
+                shapes += [cached.get(low), None]
             value, shape = privately((low + high) / 2, list(dict.fromkeys(shapes)), walk=True)
-            bounds[(low + high) / 2], known[(low + high) / 2] = max(value, bounds[high]), shape
+            bounds[(low + high) / 2], cached[(low + high) / 2] = max(value, bounds[high]), shape
 
     def _pair(self, other: float, at: float) -> Pair | None:
         try:

@@ -223,10 +223,12 @@ class Certificate:
         missing = sorted({piece.blocks for piece in pieces if (size, piece.blocks) not in self._powers})
         deviation = block.deviation
         for blocks, law in zip(missing, block.powers(missing), strict=True):
-            kept = self._trimmed(law)
-            fine = min(deviation * math.sqrt(blocks) / (self.effort.points * block.step), len(kept.roots) / FEW_POINTS)
+            trimmed = self._trimmed(law)
+            fine = min(
+                deviation * math.sqrt(blocks) / (self.effort.points * block.step), len(trimmed.roots) / FEW_POINTS
+            )
             # A lattice on which all levels lie exactly is kept.
-            self._powers[size, blocks] = kept if exact else kept.coarser(math.floor(fine) * block.step)
+            self._powers[size, blocks] = trimmed if exact else trimmed.coarser(math.floor(fine) * block.step)
         if isinstance(self.notion, Pure):
             self._tabulate({piece.movers for piece in pieces})
 
@@ -257,10 +259,10 @@ class Certificate:
 
     def _trimmed(self, law: RootLaw) -> RootLaw:
         """The law without the roots far out, which are too small to matter."""
-        kept = np.flatnonzero(law.roots > 0.01 * self.effort.dropped * self.error * law.roots.max())
-        if len(kept) == 0:  # the roots of so many records underflow; dropping them is safe
+        relevant = np.flatnonzero(law.roots > 0.01 * self.effort.dropped * self.error * law.roots.max())
+        if len(relevant) == 0:  # the roots of so many records underflow; dropping them is safe
             return RootLaw(law.step, 0, np.zeros(1))
-        return RootLaw(law.step, law.first + int(kept[0]), law.roots[kept[0] : kept[-1] + 1])
+        return RootLaw(law.step, law.first + int(relevant[0]), law.roots[relevant[0] : relevant[-1] + 1])
 
     def _only_tails(self, n: int) -> float:
         if self.split.tau < 1:
@@ -276,8 +278,8 @@ class Certificate:
         nats apart, so groups of movers must be smaller if that is much.
         """
         first, law = binomial(n, min(max(rate, 0.0), 1.0), 6.0)
-        kept = np.flatnonzero(law > self.effort.dropped * self.error / 20 * law.max())
-        first, law = first + int(kept[0]), law[kept[0] : kept[-1] + 1]
+        relevant = np.flatnonzero(law > self.effort.dropped * self.error / 20 * law.max())
+        first, law = first + int(relevant[0]), law[relevant[0] : relevant[-1] + 1]
         fine = max(1.0, self.effort.coarse * first)
         if kind == TAILS_KIND:
             fine = max(fine, self.effort.coarse / weight)
@@ -326,7 +328,7 @@ class Certificate:
         target = np.repeat([table.target for table in tables], lengths)
         i = np.minimum(np.maximum(np.floor((target - ratio + epsilon * k) / (2 * epsilon)), 0.0), k)
         at = ratio - epsilon * (k - 2 * i)
-        found = balanced(tables, lengths, at)
+        errors = balanced(tables, lengths, at)
         between = np.flatnonzero((i < k) & (at <= target))
         if len(between):
             near = at[between]
@@ -336,8 +338,8 @@ class Certificate:
             f = np.exp(-g) * np.expm1(g - 2 * epsilon) / math.expm1(-2 * epsilon)
             spread = (np.exp(g / 2) * f + np.exp(g / 2 - epsilon) * (1 - f)) * peak
             further = balanced(tables, np.diff(among).tolist(), near + 2 * epsilon)
-            found[between] = np.maximum.reduce([found[between], further, spread])
-        return found * np.exp(-epsilon * k / 2)
+            errors[between] = np.maximum.reduce([errors[between], further, spread])
+        return errors * np.exp(-epsilon * k / 2)
 
     def _hidden_table(self, tails: int, movers: int) -> ErrorTable:
         """The errors of k tails and K movers under any notion.
@@ -541,8 +543,8 @@ def missed_bound(
     # Every tilt gives a valid bound; from the last best one, step to better ones.
     best, most = guide.weight, proven(guide.weight)
     for step in (1, -1) if walk else ():
-        while 0 <= best + step < len(WEIGHTS) and (found := proven(best + step)) > most:
-            best, most = best + step, found
+        while 0 <= best + step < len(WEIGHTS) and (bound := proven(best + step)) > most:
+            best, most = best + step, bound
     return max(most, 0.0), replace(guide, weight=best)
 
 
@@ -691,9 +693,9 @@ def _last(value: Callable[[int], float], target: float, guess: int, slack: float
     low, at_low, high, at_high = 0, 0.0, 0, -math.inf
     at, rounds = max(guess, 1), 0
     while True:
-        found = value(at)
-        log_error = math.log1p(-min(found, 1 - 1e-15))
-        if found < target:
+        error = value(at)
+        log_error = math.log1p(-min(error, 1 - 1e-15))
+        if error < target:
             low, at_low = at, log_error
         else:
             high, at_high = at, log_error
@@ -737,14 +739,14 @@ class _Search:
     error: float
     n: int
     tilt: float = 0.0
-    _known: dict[tuple[Shape, Effort], Certificate] = field(default_factory=dict)
+    _certificates: dict[tuple[Shape, Effort], Certificate] = field(default_factory=dict)
 
     def certificate(self, shape: Shape, effort: Effort) -> Certificate:
         """The certificate of a shape."""
-        if (shape, effort) not in self._known:
+        if (shape, effort) not in self._certificates:
             split = split_atoms(self.atoms, shape)
-            self._known[shape, effort] = Certificate(split, self.notion, effort, self.error, self.tilt)
-        return self._known[shape, effort]
+            self._certificates[shape, effort] = Certificate(split, self.notion, effort, self.error, self.tilt)
+        return self._certificates[shape, effort]
 
     def at(self, shape: Shape, effort: Effort) -> Callable[[int], float]:
         """The bound of a shape as a function of n."""
@@ -780,12 +782,12 @@ class _Search:
         else:
             sides += [1] if self.atoms.p_only > NOTHING else []
             sides += [-1] if self.atoms.q_only > NOTHING else []
-        found: tuple[list[_Ranked], list[_Ranked]] = [], []
+        ranked_shapes: tuple[list[_Ranked], list[_Ranked]] = [], []
         for side in sides:
             if self._tops(side):
-                for ranked, walked in zip(found, self._descend(n, side, start), strict=False):
+                for ranked, walked in zip(ranked_shapes, self._descend(n, side, start), strict=False):
                     ranked += walked
-        first, second = (sorted(ranked, key=lambda entry: entry[0])[:3] for ranked in found)
+        first, second = (sorted(ranked, key=lambda entry: entry[0])[:3] for ranked in ranked_shapes)
         return _near_the_best(first), _near_the_best(second)
 
     def _descend(self, n: int, side: int, start: Shape | None) -> list[list[_Ranked]]:
@@ -813,7 +815,7 @@ class _Search:
             starts = [(tops.index(start.top), CUTS.index(start.cuts[0]), CUTS.index(start.cuts[1]))]
         moves = [(0, 1, 1), (0, -1, -1), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1)]
         starts.sort(key=value)
-        found: list[list[_Ranked]] = []
+        walks: list[list[_Ranked]] = []
         for best in [place for place in starts[:2] if value(place) <= value(starts[0]) + NEARLY_THE_SAME]:
             walked = set(starts)
             # Invariant: best is the best place visited.
@@ -828,8 +830,8 @@ class _Search:
                         place = _moved(best, move)
                     walked.add(place)
             ranked = sorted(walked, key=value)[:3]
-            found.append([(value(place), shape(place)) for place in ranked if math.isfinite(value(place))])
-        return found
+            walks.append([(value(place), shape(place)) for place in ranked if math.isfinite(value(place))])
+        return walks
 
     @cached_property
     def _ladders(self) -> dict[int, list[float | None]]:
@@ -846,8 +848,8 @@ class _Search:
                 tops |= set(levels.tolist())
                 counts |= {self.n * each.beyond(level) for each in closed for level in each.levels if level > 0}
             tops |= {self._level_of(count, closed) for count in counts}
-            found = sorted((top for top in tops if top is not None), reverse=True)
-            self._ladders[side] = [None, *found] if side == 0 else list(found)
+            finite = sorted((top for top in tops if top is not None), reverse=True)
+            self._ladders[side] = [None, *finite] if side == 0 else list(finite)
         return self._ladders[side]
 
     def _level_of(self, count: float, closed: list[Atoms]) -> float | None:

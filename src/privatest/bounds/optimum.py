@@ -470,7 +470,7 @@ def optimum(
         g, bound = program.solved()
         method = "tangent cuts" if line is None else "linear program"
         if line is None:
-            g = program.kept(g)
+            g = program.private_near(g)
             errors = float(program.laws[0] @ (1 - g)), float(program.laws[1] @ g)
         else:
             numerators = _repaired(g, program, line)
@@ -622,7 +622,7 @@ class Program:
         for _ in range(MOST_ROUNDS):
             g, bound = self._solved_under(cuts)
             excess = self._excess(g)
-            value, most = self._value(self.kept(g, excess)), bound + self.constant
+            value, most = self._value(self.private_near(g, excess)), bound + self.constant
             done = most - value <= VIOLATION or float(excess.max(initial=0.0)) <= VIOLATION
             if done or (target is not None and (most < target or value >= target)):
                 return g, most
@@ -647,7 +647,7 @@ class Program:
     def _value(self, g: Floats) -> float:
         return float(self.gain @ g) + self.constant
 
-    def kept(self, g: Floats, excess: Floats | None = None) -> Floats:
+    def private_near(self, g: Floats, excess: Floats | None = None) -> Floats:
         """A private test close to g, which violates h by ``excess``.
 
         Shrinking towards 1/2 by a share s leaves of a violation v at most (1 - s) v - s (h(1/2) - 1/2): h is concave.

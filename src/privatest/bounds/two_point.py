@@ -253,11 +253,11 @@ class Chains:
             return value, at
         from scipy import optimize  # start-up: a plan of a pure test needs none
 
-        found = optimize.minimize_scalar(
+        minimum = optimize.minimize_scalar(
             lambda where: sum(self.errors(where)), bounds=(at - 1, at + 1), method="bounded", options={"xatol": 1e-5}
         )
-        refined = 1.0 - float(found.fun)
-        return (refined, float(found.x)) if refined > value else (value, at)
+        refined = 1.0 - float(minimum.fun)
+        return (refined, float(minimum.x)) if refined > value else (value, at)
 
     def beta_bounds(self, level: float) -> tuple[float, float]:
         """A lower and an upper bound on the least type II error at a type I error of at most ``level``."""
@@ -292,14 +292,14 @@ class Chains:
         """Type I and type II error of one chain, followed from its start in both directions."""
         count, (p, rest) = self.start(threshold)
         up, down = np.array(chain(self.notion, p, rest)), np.array(chain(self.notion, rest, p))
-        found = []
+        errors = []
         for lo, law in self._windows:
             away = np.arange(lo, lo + len(law)) - count
             over, under = np.append(up, 0.0), np.append(down, 0.0)
             not_null = over[np.clip(away, 0, len(up))]
             null = under[np.clip(-away, 0, len(down))]
-            found.append((law, np.where(away >= 0, not_null, 1 - null), np.where(away > 0, 1 - not_null, null)))
-        (p_law, not_null, _), (q_law, _, null) = found
+            errors.append((law, np.where(away >= 0, not_null, 1 - null), np.where(away > 0, 1 - not_null, null)))
+        (p_law, not_null, _), (q_law, _, null) = errors
         return math.fsum((p_law * not_null).tolist()), math.fsum((q_law * null).tolist())
 
 
@@ -317,7 +317,7 @@ def _means(ladder: Ladder, first: int, law: Floats) -> Rates:
     size = high - low + 1
     steps = np.arange(first - high, first + len(law) - low)  # N - j
     accurate = len(law) * len(steps) <= DIRECTLY
-    found = np.empty((size, fine))
+    means_of_rungs = np.empty((size, fine))
     for rung in range(fine):
         row = ladder.above(steps * fine + rung)
         if accurate:
@@ -327,8 +327,8 @@ def _means(ladder: Ladder, first: int, law: Floats) -> Rates:
             product = np.fft.rfft(row, length) * np.conj(np.fft.rfft(law, length))
             means = np.maximum(np.fft.irfft(product, length)[:size] - SMALLEST, 0.0)
         # J = j * fine - rung increases with j and decreases with the rung.
-        found[:, fine - 1 - rung] = means[::-1]
-    return Rates(low * fine - fine + 1, found.ravel(), accurate)
+        means_of_rungs[:, fine - 1 - rung] = means[::-1]
+    return Rates(low * fine - fine + 1, means_of_rungs.ravel(), accurate)
 
 
 def _both_errors(alphas: Rates, betas: Rates, later: int) -> tuple[int, Floats, Floats]:
@@ -389,7 +389,7 @@ def _hull(a: Floats, b: Floats) -> tuple[Floats, Floats]:
         left, right = middle - 1, middle + 1
         above = (a[middle] - a[left]) * (b[right] - b[left]) <= (a[right] - a[left]) * (b[middle] - b[left])
         unchanged = 0 if above.any() else unchanged + 1
-        kept = np.ones(len(a), dtype=np.bool_)
-        kept[middle[above]] = False
-        a, b, odd = a[kept], b[kept], 1 - odd
+        vertices = np.ones(len(a), dtype=np.bool_)
+        vertices[middle[above]] = False
+        a, b, odd = a[vertices], b[vertices], 1 - odd
     return a, b

@@ -24,8 +24,8 @@ from privatest.decision.pvalue import Fits, evalue_of_pvalue
 from privatest.errors import Infeasible, InvalidInput, shown
 from privatest.facts import Described, Fact, Probability, plain_value, short
 from privatest.json_documents import (
+    check_fields,
     check_format,
-    check_known,
     document_from_json,
     fields_from_json,
     fields_to_json,
@@ -384,7 +384,7 @@ class Designed(Described):
         check_format(document, cls.FORMAT, cls.KIND)
         with reading(f"the {cls.KIND}"):
             design = cls._read(document)
-            check_known(document, design.to_dict(), f"the {cls.KIND}")
+            check_fields(document, design.to_dict(), f"the {cls.KIND}")
             return design
 
     def to_json(self) -> str:

@@ -151,7 +151,7 @@ class CodedRecords(Column):
     declared: Declared = UNDECLARED
     reading: Reading = AS_WRITTEN
     fields: bool = False
-    _known: dict[str, Any] = field(default_factory=dict, repr=False)
+    _cached: dict[str, Any] = field(default_factory=dict, repr=False)
     """The cells of the distinct records, for the cells that were looked up last; shared by all parts of a column."""
 
     @property
@@ -163,10 +163,10 @@ class CodedRecords(Column):
         return len(self.codes)
 
     def index(self, cells: Cells) -> Indices:
-        if self._known.get("of") is not cells:
-            self._known.update(of=cells, cells=np.append(self._cells_of_distinct(cells), cells.count))
-        known: Indices = self._known["cells"]
-        return known.take(self.codes, mode="wrap")
+        if self._cached.get("of") is not cells:
+            self._cached.update(of=cells, cells=np.append(self._cells_of_distinct(cells), cells.count))
+        cells_of_distinct: Indices = self._cached["cells"]
+        return cells_of_distinct.take(self.codes, mode="wrap")
 
     def part(self, first: int, last: int) -> CodedRecords:
         return replace(self, codes=self.codes[first:last])
@@ -178,18 +178,18 @@ class CodedRecords(Column):
         """Return the cell of each distinct record: that of the label which it is, or else of the number."""
         # Texts that mean missing become None; other objects are read as usual.
         missing = self.reading.missing
-        kept = [None if missing and type(one) is str and one.strip() in missing else one for one in self.distinct]
-        answer = SequenceRecords(kept).index(cells)
+        readable = [None if missing and type(one) is str and one.strip() in missing else one for one in self.distinct]
+        answer = SequenceRecords(readable).index(cells)
         rest = cells.rest if isinstance(cells, LabelCells) else cells.count
         if self.reading.fold_case and isinstance(cells, LabelCells):
             folded = folded_labels(cells)
-            near = (folded.get(fold(one), rest) if type(one) is str else rest for one in kept)
-            folded_cells = np.fromiter(near, dtype=np.intp, count=len(kept))
+            near = (folded.get(fold(one), rest) if type(one) is str else rest for one in readable)
+            folded_cells = np.fromiter(near, dtype=np.intp, count=len(readable))
             answer = np.where(answer == rest, np.minimum(answer, folded_cells), answer)
         if self.may_be_numbers:
             mark = self.reading.decimal
-            numbers = (field_number(one, mark) if type(one) is str else math.nan for one in kept)
-            as_numbers = cells.index(np.fromiter(numbers, dtype=np.float64, count=len(kept)))
+            numbers = (field_number(one, mark) if type(one) is str else math.nan for one in readable)
+            as_numbers = cells.index(np.fromiter(numbers, dtype=np.float64, count=len(readable)))
             answer = np.where((answer < rest) | (as_numbers == cells.count), answer, as_numbers)
         return answer
 
@@ -202,7 +202,7 @@ def with_reading(records: Column, reading: Reading) -> Column:
     declared = replace(coded.declared, folded=reading.fold_case)
     if declared.content == "text" and reading.decimal != ".":  # texts may be numbers, whatever the type declares
         declared = replace(declared, content="anything")
-    return replace(coded, declared=declared, reading=reading, _known={})
+    return replace(coded, declared=declared, reading=reading, _cached={})
 
 
 def line_records(lines: LineFields) -> CodedRecords:
@@ -296,8 +296,8 @@ class RowPart(NamedTuple):
     def only(self, name: str) -> RowPart:
         """Return the rows of one group."""
         assert self.group is not None
-        known: dict[str, int] = {}
-        rows = group_codes(self.group, known) == known.get(name, len(known))
+        numbers: dict[str, int] = {}
+        rows = group_codes(self.group, numbers) == numbers.get(name, len(numbers))
         keys = (None if one is None else one.at(rows) for one in (self.unit, self.order))
         return RowPart(SomeRecords(self.records, np.flatnonzero(rows)), *keys)
 
@@ -365,13 +365,13 @@ class RowStream:
 
     def groups(self) -> list[str]:
         """Return the names of the groups, at most ``MOST_GROUPS`` of them."""
-        known: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         for part in self.parts():
             assert part.group is not None
-            group_codes(part.group, known)
-            if len(known) >= MOST_GROUPS:
+            group_codes(part.group, numbers)
+            if len(numbers) >= MOST_GROUPS:
                 break
-        return list(known)[:MOST_GROUPS]
+        return list(numbers)[:MOST_GROUPS]
 
     def only(self, name: str) -> RowStream:
         """Return a stream of the rows of one group."""

@@ -198,9 +198,9 @@ class LineFields:
 
     def coded(self) -> tuple[Integers, list[bytes]]:
         """Return each field's position among the distinct fields, -1 for a missing one; and the distinct fields."""
-        known: dict[bytes, int] = {}
-        codes = [-1 if field is None else known.setdefault(field, len(known)) for field in self.fields]
-        return np.array(codes, dtype=np.int64), list(known)
+        numbers: dict[bytes, int] = {}
+        codes = [-1 if field is None else numbers.setdefault(field, len(numbers)) for field in self.fields]
+        return np.array(codes, dtype=np.int64), list(numbers)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -128,8 +128,8 @@ def _one_table(every: Sequence[tuple[str, str, bool]], name: str, shown: str) ->
     """
     meant = [(schema, bare) for schema, bare, visible in every if name in (f"{schema}.{bare}", bare if visible else "")]
     if not meant:
-        known = [(schema, bare, visible) for schema, bare, visible in every if schema not in SYSTEM]
-        names = [bare if visible else f"{schema}.{bare}" for schema, bare, visible in known if visible or "." in name]
+        tables = [(schema, bare, visible) for schema, bare, visible in every if schema not in SYSTEM]
+        names = [bare if visible else f"{schema}.{bare}" for schema, bare, visible in tables if visible or "." in name]
         raise InvalidData(f"No table {name!r} in {shown}.{suggestion(name, names)}")
     if len(meant) > 1:
         raise InvalidData(f"{len(meant)} tables in {shown} can be meant by {name!r}. Make a view with another name.")
@@ -290,8 +290,8 @@ class SqlRecords(SourceRecords):
         """Return the texts in g, in order; at most so many."""
         rows = self.rows.filter(self.rows.g.notnull())
         query = rows.select(g=self.language.exact(rows.g)).distinct()
-        found = self._run(query if most is None else query.limit(most))["g"].to_pylist()
-        return sorted(text.decode() if isinstance(text, bytes) else text for text in found)
+        texts = self._run(query if most is None else query.limit(most))["g"].to_pylist()
+        return sorted(text.decode() if isinstance(text, bytes) else text for text in texts)
 
     def grouped(self, names: Sequence[str]) -> SqlRecords:
         # Texts are their own names. How a database writes a number or a date is read from it.

@@ -99,16 +99,16 @@ def files_of(paths: Sequence[str]) -> tuple[str, list[str]]:
 
 def _check_once(files: Sequence[str]) -> None:
     """Raise InvalidData for a file that is named twice, by links, paths or patterns: its records would count twice."""
-    known: dict[Any, str] = {}
+    paths: dict[Any, str] = {}
     for path in files:
         one = file_identity(path)
-        if one in known:
-            both = repr(path) if known[one] == path else f"{known[one]!r} and {path!r}"
+        if one in paths:
+            both = repr(path) if paths[one] == path else f"{paths[one]!r} and {path!r}"
             raise InvalidData(
                 f"One file is reached twice, by {both}: each of its records would count twice, and cost twice the "
                 "privacy. Name it once, and keep links to it out of the folder or the pattern."
             )
-        known[one] = path
+        paths[one] = path
 
 
 def file_identity(path: str) -> tuple[int, int] | str:
@@ -193,16 +193,16 @@ def same_columns(selection: Selection, schemas: Sequence[tuple[str, Any]]) -> Co
         selection: the columns that the user named.
         schemas: each file and its Arrow schema.
     """
-    first, known = schemas[0]
-    wanted = selection.of(known.names, repr(first))
-    arrow_kind(known.field(wanted.record).type, wanted.record)
+    first, first_schema = schemas[0]
+    wanted = selection.of(first_schema.names, repr(first))
+    arrow_kind(first_schema.field(wanted.record).type, wanted.record)
     for role, name in zip(wanted._fields[1:], wanted[1:], strict=True):
         if name is not None:
-            key_kind(known.field(name).type, f"a column {role}")
+            key_kind(first_schema.field(name).type, f"a column {role}")
     for path, schema in schemas[1:]:
         replace(selection, column=wanted.record).of(schema.names, repr(path))
         for name in wanted.distinct():
-            ours, theirs = known.field(name).type, schema.field(name).type
+            ours, theirs = first_schema.field(name).type, schema.field(name).type
             # Numbers of different widths are read alike, but keys are compared and must be of one type.
             alike = name not in wanted[1:] and arrow_kind(ours) == arrow_kind(theirs)
             if ours != theirs and not alike:
@@ -293,8 +293,8 @@ class CsvFile:
             not name or len(name) > LONGEST_NAME or name[0] in "0123456789+-." or not name.isprintable()
             for name in names
         ]
-        known = [not math.isnan(field_number(name)) for name in names]  # true and false are numbers here
-        if any(odd) or any(known) or len(set(names)) < len(names):
+        numeric = [not math.isnan(field_number(name)) for name in names]  # true and false are numbers here
+        if any(odd) or any(numeric) or len(set(names)) < len(names):
             return True
         return any(
             name == field_text(field or b"").strip()

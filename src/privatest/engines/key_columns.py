@@ -171,11 +171,11 @@ def keys_of_objects(values: Iterable[Any]) -> Keys:
     return Keys(np.maximum(codes, 0), codes >= 0, list(distinct))
 
 
-def group_codes(keys: Keys, known: dict[str, int]) -> Integers:
-    """Return the number of each row's group in ``known``, to which new names are added; -1 for no group."""
+def group_codes(keys: Keys, numbers: dict[str, int]) -> Integers:
+    """Return the number of each row's group in ``numbers``, to which new names are added; -1 for no group."""
     distinct, places = np.unique(keys.values[keys.present], return_inverse=True)
     names = [_name_of_group(keys, value) for value in distinct]
-    codes = np.array([-1 if name is None else known.setdefault(name, len(known)) for name in names], dtype=np.int64)
+    codes = np.array([-1 if name is None else numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
     result = np.full(len(keys.values), -1, dtype=np.int64)
     result[keys.present] = codes[places.reshape(-1)]
     return result
@@ -216,7 +216,7 @@ class UnitCodes:
     say: 7 and "7" are one unit. To take two units for one costs rows; to take one for two would cost privacy.
     """
 
-    known: dict[Any, int] = field(default_factory=dict, repr=False)
+    code_of: dict[Any, int] = field(default_factory=dict, repr=False)
     _listed: Any = field(default=None, repr=False)
     _mixed: bool = False
 
@@ -238,9 +238,9 @@ class UnitCodes:
             if keys.untyped:
                 key = _untyped_unit(key)
             elif self._mixed:
-                said = plain_key(key, untyped=isinstance(key, str | bytes))
-                key = key if said is None else said
-            lookup[place] = self.known.setdefault(key, len(self.known))
+                plain = plain_key(key, untyped=isinstance(key, str | bytes))
+                key = key if plain is None else plain
+            lookup[place] = self.code_of.setdefault(key, len(self.code_of))
         return lookup[values.astype(np.intp)]
 
 

@@ -216,9 +216,9 @@ def _codes(parts: Sequence[Keys], values: Sequence[Integers]) -> list[Integers]:
         keys.append([sort_key(part.distinct[position]) for position in positions.tolist()])
     number = {key: code for code, key in enumerate(sorted({key for some in keys for key in some}))}
     codes = []
-    for positions, known, some in zip(values, used, keys, strict=True):
+    for positions, places, some in zip(values, used, keys, strict=True):
         own = np.array([number[key] for key in some], dtype=np.int64)
-        codes.append(own[np.searchsorted(known, positions)])
+        codes.append(own[np.searchsorted(places, positions)])
     return codes
 
 

@@ -565,13 +565,13 @@ class LastReading:
         checked: a score that was checked since then and has not been summed yet.
         count: number of records.
         by: the score that they were summed by, or the cells that they were counted by.
-        found: the sum, or the counts of the cells and the persons of whom rows are still to be drawn.
+        result: the sum, or the counts of the cells and the persons of whom rows are still to be drawn.
     """
 
     checked: Score | None = None
     count: int | None = None
     by: Score | Cells | None = None
-    found: Any = None
+    result: Any = None
 
 
 class SourceRecords(Records):
@@ -635,9 +635,9 @@ class SourceRecords(Records):
             self._fits(score)
             count, result = self._sum(score)
             self._agree(count)
-            seen.count, seen.found, seen.by = count, result, score
+            seen.count, seen.result, seen.by = count, result, score
         seen.checked = None
-        return Fraction(seen.found)
+        return Fraction(seen.result)
 
     def histogram(self, cells: Cells, draw: Draw | None = None) -> list[int]:
         certain, surplus = self._counted(cells)
@@ -653,9 +653,9 @@ class SourceRecords(Records):
             certain, surplus = self._cells(cells)
             count = sum(certain) + (0 if surplus is None else surplus.count)
             self._agree(count)
-            seen.count, seen.found, seen.by = count, (certain, surplus), cells
+            seen.count, seen.result, seen.by = count, (certain, surplus), cells
         seen.checked = None
-        certain, surplus = seen.found
+        certain, surplus = seen.result
         return list(certain), surplus
 
     def _expected_count(self) -> int | None:
@@ -834,9 +834,9 @@ class PresentRecords:
         if self.counts is None:
             whole = self.total if self.rows <= most else self.total * most / self.rows
             return nearest(whole + max(most - self.rows, Fraction(0)) * odd)
-        kept = choose(self.counts[:-1], min(most, self.count))
+        chosen = choose(self.counts[:-1], min(most, self.count))
         table: list[int] = self.score.table.tolist()
-        result = sum(one * count for one, count in zip(table, kept, strict=False) if count)
+        result = sum(one * count for one, count in zip(table, chosen, strict=False) if count)
         return result + max(most - self.count, 0) * odd
 
 

@@ -62,11 +62,11 @@ class UnitRecords(StreamedRecords):
 
     def is_shared(self) -> bool:
         coder, tally = UnitCodes(), _PairCounts()
-        known: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         for part in self.stream.parts():
             assert part.unit is not None
             assert part.group is not None
-            groups = group_codes(part.group, known)
+            groups = group_codes(part.group, numbers)
             rows = part.unit.present & (groups >= 0)
             tally.add(coder.codes(part.unit.at(rows)), groups[rows])
         units, _, _ = tally.merged()
@@ -176,15 +176,15 @@ class Turns:
 
     def admit(self, unit: Any) -> UnitName | None:
         """Take one row of a unit if it still counts, and return the unit's name or digest; else None."""
-        known = self._name_or_digest(unit)
-        if known is None or self._taken[known] >= self.most:
+        name = self._name_or_digest(unit)
+        if name is None or self._taken[name] >= self.most:
             return None
-        self._taken[known] += 1
-        return known
+        self._taken[name] += 1
+        return name
 
-    def give_back(self, known: UnitName) -> None:
+    def give_back(self, name: UnitName) -> None:
         """Undo :meth:`admit` for a row that was not used."""
-        self._taken[known] -= 1
+        self._taken[name] -= 1
 
     def taken(self) -> Counter[UnitName]:
         """Return how many rows of each unit were taken."""
@@ -202,8 +202,8 @@ class Turns:
             values = part.values[part.present]
             distinct, place = np.unique(values, return_inverse=True)
             texts = distinct.tolist() if part.distinct is None else [part.distinct[int(at)] for at in distinct]
-            known = [self._name_or_digest(text) for text in texts]
-            code = [-1 if name is None else result.setdefault(name, len(result)) for name in known]
+            digests = [self._name_or_digest(text) for text in texts]
+            code = [-1 if name is None else result.setdefault(name, len(result)) for name in digests]
             row = np.full(len(part.values), -1, dtype=np.int64)
             row[part.present] = np.array(code, dtype=np.int64)[place.reshape(-1)] if len(code) else -1
             rows.append(row)

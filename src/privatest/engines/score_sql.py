@@ -331,8 +331,8 @@ def _steps(starts: Sequence[float], top: float, table: Integers, x: Any, languag
     """Return the entry of the cell of x, by a search tree; cell i reaches from starts[i] to the next start."""
     values = table[:-1]
     odd = language.whole(int(table[-1]))
-    kept = [i for i in range(len(starts)) if i == 0 or values[i] != values[i - 1]]
-    pieces = [(float(starts[i]), language.whole(int(values[i]))) for i in kept]
+    changes = [i for i in range(len(starts)) if i == 0 or values[i] != values[i - 1]]
+    pieces = [(float(starts[i]), language.whole(int(values[i]))) for i in changes]
     if len(pieces) <= 3:
         return _segments(pieces, top, odd, x, language)
     inside = (x >= language.number(max(pieces[0][0], -LARGEST))) & (x <= language.number(min(top, LARGEST)))

@@ -195,10 +195,10 @@ def open_source(
 
 def _open(source: Any, selection: Selection) -> Records:
     if isinstance(source, OpenOnce):
-        known = (str(selection),)
-        if known not in source.opened:
-            source.opened[known] = _open(source.data, selection)
-        return cast(Records, source.opened[known])
+        key = (str(selection),)
+        if key not in source.opened:
+            source.opened[key] = _open(source.data, selection)
+        return cast(Records, source.opened[key])
     if isinstance(source, ReadAs):
         return _read_in_this_way(_open_delimited(source, selection), source.reading)
     if issubclass(type(source), Records | Tallied):

@@ -245,8 +245,8 @@ def two_point(target: Target) -> Excess:
         else:
             high = middle
     best = min((low, high), key=lambda index: abs(imbalance(index)))
-    found = _folded(n, best).simplified(n)
-    return found if found is not None else _folded(n, best)
+    simplified = _folded(n, best).simplified(n)
+    return simplified if simplified is not None else _folded(n, best)
 
 
 def _folded(n: int, index: int) -> Excess:
@@ -366,9 +366,9 @@ class FitStatistic:
         p, n, distance = target.p, target.n, target.distance
         at_null = moments(self.excess, n, p)
 
-        def rated(found: Iterable[Alternative]) -> list[tuple[float, Alternative]]:
+        def rated(alternatives: Iterable[Alternative]) -> list[tuple[float, Alternative]]:
             errors = []
-            for alternative in found:
+            for alternative in alternatives:
                 at_q = moments(self.excess, n, alternative.q)
                 error = rough_error(at_null, at_q, noise, target.alpha)
                 errors.append((error, alternative))
@@ -422,12 +422,12 @@ def recipes(p: Floats, method: str) -> list[Recipe]:
     uniform = bool(np.all(p == p[0]))
     if len(p) == 2 and method == "auto":
         return [Recipe("binomial")]
-    found = []
+    candidates = []
     if method in ("auto", "direct"):
-        found += [Recipe("direct", ramp) for ramp in (UNIFORM_RAMPS if uniform else RAMPS)]
+        candidates += [Recipe("direct", ramp) for ramp in (UNIFORM_RAMPS if uniform else RAMPS)]
     if method == "uniformity" or (method == "auto" and uniform):
-        found.append(Recipe("uniformity"))
-    return found
+        candidates.append(Recipe("uniformity"))
+    return candidates
 
 
 def ranked(target: Target, choice: list[Recipe]) -> list[Recipe]:

@@ -166,9 +166,9 @@ def uniformity(symbols: int, n: int) -> Excess:
     pairs = [(q, symbols - r), (q + 1, r)] if r else [(q, symbols)]
     knots = np.array([[knot for knot, _ in pairs]], dtype=np.int64)
     weights = np.array([weight for _, weight in pairs], dtype=np.int64)
-    found = Excess(knots, weights, symbols).simplified(n)
+    excess = Excess(knots, weights, symbols).simplified(n)
     # Only m = 1 leaves nothing: one record has the same histogram up to the names of the symbols.
-    return found if found is not None else Excess(np.array([[1]], dtype=np.int64), np.array([1]), symbols)
+    return excess if excess is not None else Excess(np.array([[1]], dtype=np.int64), np.array([1]), symbols)
 
 
 # Deviations a window reaches to either side; with the counts added below, what lies beyond has probability under 1e-13.

@@ -166,9 +166,9 @@ def histogram(records: engines.Records, cells: Cells, odd: int, source: RandomSo
 
 def symbols(counts: Integers, odd: int) -> Integers:
     """Counts of the cells, the odd cell last, as counts of the symbols."""
-    found = counts[:-1].copy()
-    found[odd] += counts[-1]
-    return found
+    counts_of_symbols = counts[:-1].copy()
+    counts_of_symbols[odd] += counts[-1]
+    return counts_of_symbols
 
 
 @dataclass(frozen=True)

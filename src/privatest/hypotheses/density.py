@@ -328,9 +328,9 @@ class Density(Reals):
         self._points = _check_points(points, self._support, name)
         self._one_by_one = not _takes_arrays(logpdf, self._support)
         self._log_total = 0.0
-        found = self._integrate()
-        self._log_total = math.log(found.total)
-        self._panels = replace(found, masses=found.masses / found.total)
+        panels = self._integrate()
+        self._log_total = math.log(panels.total)
+        self._panels = replace(panels, masses=panels.masses / panels.total)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -466,12 +466,12 @@ def _check_points(points: Sequence[float] | None, support: tuple[float, float], 
     if points is None:
         return None
     try:
-        found = np.asarray(points, dtype=float)
+        values = np.asarray(points, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise InvalidDistribution(f"{name}: points={shown(points)} must be numbers.") from None
-    if found.ndim != 1 or not np.all(np.isfinite(found)):
+    if values.ndim != 1 or not np.all(np.isfinite(values)):
         raise InvalidDistribution(f"{name}: points={shown(points)} must be a flat list of finite numbers.")
-    return np.unique(found[(found >= support[0]) & (found <= support[1])])
+    return np.unique(values[(values >= support[0]) & (values <= support[1])])
 
 
 def _takes_arrays(function: Callable[[Any], Any], support: tuple[float, float]) -> bool:

@@ -479,10 +479,10 @@ class IntegerBlocks(WholeNumbers):
 def mixed(weights: ArrayLike, parts: Sequence[Distribution], name: str) -> Distribution:
     """The distribution that draws part i with probability ``weights[i]``; parts of weight 0 are left out."""
     w = check_probabilities(weights, f"{name} weights")
-    kept = [(float(weight), law) for weight, law in zip(w, parts, strict=True) if weight > 0]
-    w = np.array([weight for weight, _ in kept])
+    positive = [(float(weight), law) for weight, law in zip(w, parts, strict=True) if weight > 0]
+    w = np.array([weight for weight, _ in positive])
     w /= w.sum()
-    laws = [law for _, law in kept]
+    laws = [law for _, law in positive]
     reals = [law for law in laws if isinstance(law, Reals)]
     if len(reals) == len(laws):
         return MixedReals(w, reals)
@@ -493,10 +493,10 @@ def mixed(weights: ArrayLike, parts: Sequence[Distribution], name: str) -> Distr
         raise InvalidDistribution(f"{name} mixes continuous with discrete parts: all must be of one kind.")
     integers: list[WholeNumbers] = []
     for law in laws:
-        found = IntegerBlocks.from_labels(law) if isinstance(law, Labels) else law
-        if not isinstance(found, WholeNumbers):
+        whole = IntegerBlocks.from_labels(law) if isinstance(law, Labels) else law
+        if not isinstance(whole, WholeNumbers):
             raise InvalidDistribution(f"{name} mixes {law.describe()} with integer parts: its labels must be integers.")
-        integers.append(found)
+        integers.append(whole)
     return MixedIntegers(w, integers)
 
 

@@ -262,8 +262,8 @@ class FrozenIntegers:
         """The smallest k with cdf(k) >= u."""
         share = np.asarray(u, dtype=np.float64)
         low, high = (np.full(share.shape, end) for end in (self._low - 1, min(self._high, 2.0**53)))
-        found = smallest_integers(lambda k: self.cdf(k) >= share, low, high)
-        return np.where((share > 0) & (share < 1), found, np.where(share == 1, self._high, self._low - 1))
+        quantile = smallest_integers(lambda k: self.cdf(k) >= share, low, high)
+        return np.where((share > 0) & (share < 1), quantile, np.where(share == 1, self._high, self._low - 1))
 
     def rvs(self, size: int, random_state: np.random.Generator) -> Any:
         """Draws, which are scipy's own."""
@@ -405,8 +405,8 @@ class Family:
         try:
             shapes, loc, scale = self.arguments(values)
         except OverflowError:
-            given = ", ".join(map(number_text, values))
-            raise InvalidDistribution(f"{self.name}({given}) is beyond what floating-point numbers hold.") from None
+            arguments = ", ".join(map(number_text, values))
+            raise InvalidDistribution(f"{self.name}({arguments}) is beyond what floating-point numbers hold.") from None
         if self.scipy in CONTINUOUS:
             return FrozenReals(self.scipy, shapes, loc, scale)
         if self.scipy in DISCRETE:
@@ -571,10 +571,10 @@ def formulas_of(frozen: Any) -> Any:
 
     The same distribution given as text and as a frozen one of scipy's so makes the same pair, digit for digit.
     """
-    found = _scipy_arguments(frozen)
-    if found is None or not all(math.isfinite(value) for value in found[1]):
+    arguments = _scipy_arguments(frozen)
+    if arguments is None or not all(math.isfinite(value) for value in arguments[1]):
         return frozen
-    name, values = found
+    name, values = arguments
     if name in CONTINUOUS and all(value > 0 for value in (*values[:-2], values[-1])):
         return FrozenReals(name, values[:-2], values[-2], values[-1])
     if name in DISCRETE and spec_of_scipy(frozen) is not None:
@@ -584,11 +584,11 @@ def formulas_of(frozen: Any) -> Any:
 
 def spec_of_scipy(frozen: Any) -> str | None:
     """Text that reads back to this frozen scipy distribution, where the parser knows its family."""
-    found = _scipy_arguments(frozen)
-    family = _BY_SCIPY.get(found[0]) if found else None
-    if found is None or family is None or not all(math.isfinite(value) for value in found[1]):
+    arguments = _scipy_arguments(frozen)
+    family = _BY_SCIPY.get(arguments[0]) if arguments else None
+    if arguments is None or family is None or not all(math.isfinite(value) for value in arguments[1]):
         return None
-    *shapes, loc, scale = (*found[1], 1.0) if family.discrete else found[1]
+    *shapes, loc, scale = (*arguments[1], 1.0) if family.discrete else arguments[1]
     values = family.inverse(tuple(shapes), loc, scale)
     if values is None:
         return None
@@ -603,7 +603,7 @@ class FromScipy:
     """What frozen scipy distributions have in common, the continuous and the discrete ones."""
 
     def __init__(self, frozen: Any, spec: str | None) -> None:
-        self._given, self._frozen, self._spec = frozen, formulas_of(frozen), spec
+        self._scipy, self._frozen, self._spec = frozen, formulas_of(frozen), spec
         with quiet():
             low, high = (float(np.asarray(end)) for end in self._frozen.support())
         self._support = low, high
@@ -614,10 +614,10 @@ class FromScipy:
 
     @property
     def spec(self) -> str | None:
-        return self._spec if self._spec is not None else spec_of_scipy(self._given)
+        return self._spec if self._spec is not None else spec_of_scipy(self._scipy)
 
     def describe(self) -> str:
-        return self._spec if self._spec is not None else describe_scipy(self._given)
+        return self._spec if self._spec is not None else describe_scipy(self._scipy)
 
     def cdf(self, x: ArrayLike) -> Floats:
         with quiet():
@@ -720,7 +720,7 @@ class ScipyReals(FromScipy, Reals):
         return np.unique(points[np.isfinite(points)])
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        return np.asarray(self._given.rvs(size=size, random_state=rng), dtype=float)
+        return np.asarray(self._scipy.rvs(size=size, random_state=rng), dtype=float)
 
 
 LARGEST_COUNT: Final = 2**53
@@ -777,7 +777,7 @@ class ScipyIntegers(FromScipy, WholeNumbers):
             return np.asarray(self._frozen.logpmf(k), dtype=float)
 
     def sample(self, rng: np.random.Generator, size: int) -> NDArray[Any]:
-        return np.asarray(self._given.rvs(size=size, random_state=rng)).astype(np.int64)
+        return np.asarray(self._scipy.rvs(size=size, random_state=rng)).astype(np.int64)
 
     @cached_property
     def edges(self) -> Integers:
@@ -844,14 +844,14 @@ def has_formula(frozen: Any, method: str) -> bool:
 class ClassicNames:
     """One of scipy's newer distributions, such as ``stats.Normal(mu=0, sigma=1)``, under the classic names."""
 
-    def __init__(self, given: Any) -> None:
-        self._given = given
-        self.logpdf, self.cdf, self.sf = given.logpdf, given.cdf, given.ccdf
-        self.ppf, self.isf, self.support, self.median = given.icdf, given.iccdf, given.support, given.median
+    def __init__(self, frozen: Any) -> None:
+        self._scipy = frozen
+        self.logpdf, self.cdf, self.sf = frozen.logpdf, frozen.cdf, frozen.ccdf
+        self.ppf, self.isf, self.support, self.median = frozen.icdf, frozen.iccdf, frozen.support, frozen.median
 
     def rvs(self, size: int, random_state: np.random.Generator) -> Any:
         """Draws by inversion."""
         return self.ppf(random_state.random(size))
 
     def __str__(self) -> str:
-        return str(self._given)
+        return str(self._scipy)

@@ -72,15 +72,15 @@ class OneParameter:
         word, _, rest = self.text.partition("(")
         if word.strip().lower() not in ("categorical", "discrete"):
             return None
-        found: Any = None
+        law: Any = None
         with contextlib.suppress(InvalidDistribution):
-            found = as_hypothesis(with_value(self.text, 1), "family").leaves()[0].of
-        if not isinstance(found, Labels) or len(found.labels) != 1 or "=" not in rest:
+            law = as_hypothesis(with_value(self.text, 1), "family").leaves()[0].of
+        if not isinstance(law, Labels) or len(law.labels) != 1 or "=" not in rest:
             raise InvalidDistribution(
                 f"family={shown(self.text)} must name one label, such as 'categorical(yes=?)': the share of the "
                 "records that are that label."
             )
-        return found.labels[0]
+        return law.labels[0]
 
     @property
     def is_share(self) -> bool:
@@ -158,15 +158,15 @@ class OneParameter:
         return which, self._parsed(self.inner[1]), self.name != called
 
     def _parsed(self, value: float) -> Box:
-        found = parse(with_value(self.text, value), "family", defaults=False)
-        if isinstance(found, Box):
-            return found
-        known = parameters_of(found) if isinstance(found, Distribution) else None
-        if known is None:
+        law = parse(with_value(self.text, value), "family", defaults=False)
+        if isinstance(law, Box):
+            return law
+        parameters = parameters_of(law) if isinstance(law, Distribution) else None
+        if parameters is None:
             raise InvalidDistribution(
                 f"family={shown(self.text)} must be one of the named families, such as {EXAMPLE}."
             )
-        return Box(known[0], known[1], known[1])
+        return Box(parameters[0], parameters[1], parameters[1])
 
     def box(self, low: float, high: float) -> Box:
         """The members with the parameter between low and high and any value of the others."""
@@ -213,9 +213,9 @@ class OneParameter:
         ends = self.inner[0] if low is None else low, self.inner[1] if high is None else high
         if not self.logarithmic:
             return np.linspace(*ends, number)
-        found = np.exp(np.linspace(math.log(ends[0]), math.log(ends[1]), number))
-        found[0], found[-1] = ends
-        return found
+        values = np.exp(np.linspace(math.log(ends[0]), math.log(ends[1]), number))
+        values[0], values[-1] = ends
+        return values
 
     @cached_property
     def model(self) -> str:

@@ -373,7 +373,7 @@ class DiscretePair(Pair):
         laws = (self.null, self.alternative)
         if self._blocks is None or self.ratios.size < 4:
             return []
-        found: list[float] = []
+        ratios_outside: list[float] = []
         for side in (0, 1):
             ratios = self.ratios[::-1] if side else self.ratios
             outer, inner = ratios[1], ratios[ratios.size // 4]  # the outermost atom itself may be pooled
@@ -382,10 +382,10 @@ class DiscretePair(Pair):
             if math.isfinite(end):
                 with np.errstate(invalid="ignore"):
                     at_end = float(np.subtract(*(law.logpmf(end) for law in laws if isinstance(law, WholeNumbers))))
-                found += [] if math.isnan(at_end) else [at_end]
+                ratios_outside += [] if math.isnan(at_end) else [at_end]
             elif np.isfinite(outer) and np.isfinite(inner) and abs(outer - inner) > 1e-9 * (1 + abs(outer)):
-                found.append(math.copysign(math.inf, outer - inner))
-        return found
+                ratios_outside.append(math.copysign(math.inf, outer - inner))
+        return ratios_outside
 
     def where_above(self, level: float) -> Any:
         """Mask of the atoms with L > level."""
@@ -513,7 +513,7 @@ def refine_extrema(grid: Floats, ratio: Floats, noise: Floats, function: Callabl
 
 def limits(function: Callable[[Floats], tuple[Floats, Floats]], support: tuple[float, float], breaks: Floats) -> Floats:
     """Limits of L at both ends of the support, infinite where it still moves at the last point seen."""
-    found: list[float] = []
+    outer: list[float] = []
     centre = float(np.median(breaks))
     for side, end in ((-1, support[0]), (1, support[1])):
         if math.isinf(end):
@@ -531,10 +531,10 @@ def limits(function: Callable[[Floats], tuple[Floats, Floats]], support: tuple[f
         last, before = values[-1], values[-2]
         if math.isinf(last) or abs(last - before) <= 1e-6 + 2 * noise[-1]:
             sharp = np.flatnonzero(noise <= max(1e-11, float(noise.min())))  # it has settled: read it where it is sharp
-            found.append(float(values[sharp[-1]]))
+            outer.append(float(values[sharp[-1]]))
         else:
-            found.append(math.copysign(math.inf, last - before))
-    return np.array(found)
+            outer.append(math.copysign(math.inf, last - before))
+    return np.array(outer)
 
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -757,10 +757,10 @@ class ContinuousPair(Pair):
     def _outermost(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """The first and the last point of the grid at which L is known, with L there."""
         grid, ratio, _ = self._first_grid
-        known = np.flatnonzero(~np.isnan(ratio))
-        if known.size == 0:
+        defined = np.flatnonzero(~np.isnan(ratio))
+        if defined.size == 0:
             return (math.inf, math.nan), (-math.inf, math.nan)
-        first, last = known[0], known[-1]
+        first, last = defined[0], defined[-1]
         return (float(grid[first]), float(ratio[first])), (float(grid[last]), float(ratio[last]))
 
     @cached_property

@@ -117,15 +117,15 @@ def parse(text: str, name: str = "distribution", *, defaults: bool = True) -> Hy
         raise InvalidDistribution(f"{name} is {len(text)} characters long; at most {LONGEST} are read.")
     reader = _Parser(text, name, defaults)
     try:
-        found = reader.distribution(0)
+        law = reader.distribution(0)
         reader.expect_end()
     except InvalidDistribution:
         if "\n" not in text.strip():
             raise
-        found = None
-    if found is None:  # a page of text may be data: nothing of it is quoted
+        law = None
+    if law is None:  # a page of text may be data: nothing of it is quoted
         raise InvalidDistribution(f"{name} is several lines of text that are no distribution. Write 'normal(0, 1)'.")
-    return found
+    return law
 
 
 class _Parser:
@@ -194,10 +194,10 @@ class _Parser:
             raise self.error(f"expected the name of a distribution but found {self._shown()}")
         word = ALIASES.get(token.text.lower(), token.text.lower())
         if word not in FAMILIES and word not in _OTHERS:
-            known = [*FAMILIES, *ALIASES, *_OTHERS]
+            names = [*FAMILIES, *ALIASES, *_OTHERS]
             if reason := unanswered(token.text):
                 raise InvalidDistribution(f"{self._name}={shown(self._text)} is not a distribution. {reason}")
-            hint = suggestion(token.text, known) or f" Known: {', '.join([*FAMILIES, *_OTHERS])}."
+            hint = suggestion(token.text, names) or f" Known: {', '.join([*FAMILIES, *_OTHERS])}."
             raise InvalidDistribution(f"{self._name}: no distribution is called {token.text!r}.{hint}")
         self._take()
         if not self._accept("("):
@@ -214,13 +214,13 @@ class _Parser:
         return self._family(FAMILIES[word], arguments)
 
     def _arguments(self, depth: int) -> list[_Argument]:
-        found: list[_Argument] = []
+        arguments: list[_Argument] = []
         if self._accept(")"):
-            return found
+            return arguments
         while True:
-            found.append(self._argument(depth))
+            arguments.append(self._argument(depth))
             if self._accept(")"):
-                return found
+                return arguments
             if not self._accept(","):
                 raise self.error(f"expected ',' or ')' but found {self._shown()}")
 
@@ -304,7 +304,7 @@ class _Parser:
 
     def _family(self, family: Family, arguments: list[_Argument]) -> Distribution | Box:
         names = [parameter.name for parameter in family.parameters]
-        given: dict[str, _Range] = {}
+        stated: dict[str, _Range] = {}
         for index, argument in enumerate(arguments):
             if isinstance(argument.value, Hypothesis):
                 raise self.error(f"{family.name} takes numbers, not a distribution", argument.place)
@@ -338,18 +338,18 @@ class _Parser:
                         f"{self._name}: {family.name} has no parameter {key!r}.{suggestion(key, names)} "
                         f"Write {family.signature()}."
                     )
-            if key in given:
-                both = isinstance(argument.value, _Range) or given[key].low < given[key].high
+            if key in stated:
+                both = isinstance(argument.value, _Range) or stated[key].low < stated[key].high
                 hint = f": write {key} in [low, high] for a range with two ends" if both else ""
                 raise self.error(f"{family.name} is given {key!r} twice{hint}", argument.place)
-            given[key] = value
-        missing = [p.name for p in family.parameters if p.default is None and p.name not in given]
+            stated[key] = value
+        missing = [p.name for p in family.parameters if p.default is None and p.name not in stated]
         if missing:
             raise InvalidDistribution(
                 f"{self._name}: {family.name} needs {' and '.join(repr(word) for word in missing)}: "
                 f"write {family.signature()}."
             )
-        silent = [] if self._defaults else [p.name for p in family.parameters if p.name not in given]
+        silent = [] if self._defaults else [p.name for p in family.parameters if p.name not in stated]
         if silent:
             one = silent[0]
             raise InvalidDistribution(
@@ -357,7 +357,7 @@ class _Parser:
                 f"Give it ({one}=2, say) where it is known, or a range that holds it for sure ({one} in [1, 4]), in "
                 f"{family.name}({', '.join(names)})."
             )
-        ranges = [given.get(p.name) or _Range(*[p.default or 0.0] * 2) for p in family.parameters]
+        ranges = [stated.get(p.name) or _Range(*[p.default or 0.0] * 2) for p in family.parameters]
         values = tuple(one.low for one in ranges)
         if all(one.low == one.high for one in ranges):
             family.check(values)
@@ -409,12 +409,12 @@ class _Parser:
 
     def _median(self, word: str, arguments: list[_Argument]) -> Hypothesis:
         names = ("cut",) if word == "median" else ("cut", "share")
-        given = {str(argument.label or name): argument.value for argument, name in zip(arguments, names, strict=False)}
-        wrong = len(arguments) != len(names) or set(given) != set(names)
-        if wrong or not all(isinstance(value, float) for value in given.values()):
+        values = {str(argument.label or name): argument.value for argument, name in zip(arguments, names, strict=False)}
+        wrong = len(arguments) != len(names) or set(values) != set(names)
+        if wrong or not all(isinstance(value, float) for value in values.values()):
             example = "median(5)" if word == "median" else f"{word}(5, share=0.6)"
             raise InvalidDistribution(f"{self._name}: {word} takes {_count(len(names))}: write {example}.")
-        cut, share = given["cut"], given.get("share", 0.5)
+        cut, share = values["cut"], values.get("share", 0.5)
         assert isinstance(cut, float)
         assert isinstance(share, float)
         return _beside(word, cut, share)
@@ -486,13 +486,13 @@ def matched(p: Distribution, q: Distribution) -> Pair:
 
 
 def _as_integers(law: Distribution, name: str, other: Distribution) -> WholeNumbers:
-    found = IntegerBlocks.from_labels(law) if isinstance(law, Labels) else law
-    if not isinstance(found, WholeNumbers):
+    whole = IntegerBlocks.from_labels(law) if isinstance(law, Labels) else law
+    if not isinstance(whole, WholeNumbers):
         raise InvalidDistribution(
             f"different domains: {name} ({law.describe()}) has labels that are no integers, "
             f"{other.describe()} lives on the integers."
         )
-    return found
+    return whole
 
 
 def _check_same_labels(p: Labels, q: Labels) -> None:
@@ -510,47 +510,47 @@ def _check_same_labels(p: Labels, q: Labels) -> None:
     )
 
 
-def as_distribution(given: Any, name: str = "distribution") -> Distribution:
-    """``given`` as a distribution, or an error that says which forms are accepted.
+def as_distribution(law: Any, name: str = "distribution") -> Distribution:
+    """``law`` as a distribution, or an error that says which forms are accepted.
 
     >>> as_distribution([0.5, 0.5]).kind, as_distribution("poisson(3)").kind
     ('labels', 'integers')
     """
-    found = parse(given, name) if isinstance(given, str) else given
-    if isinstance(found, Distribution):
-        return found
-    if isinstance(found, Hypothesis):
+    parsed = parse(law, name) if isinstance(law, str) else law
+    if isinstance(parsed, Distribution):
+        return parsed
+    if isinstance(parsed, Hypothesis):
         raise InvalidDistribution(
-            f"{name}={found.describe()} is a set of distributions: one distribution is needed here. "
+            f"{name}={parsed.describe()} is a set of distributions: one distribution is needed here. "
             "Fix its parameters, as in 'normal(0, 1)'."
         )
-    if isinstance(given, Mapping):
-        return Labels.from_mapping(given, name)
-    if isinstance(given, (bool, int, float, complex, bytes, set, frozenset)) or given is None:
-        raise InvalidDistribution(f"{name}={shown(given)} is not a distribution. {ACCEPTED}")
-    if callable(given) and not hasattr(given, "rvs") and not hasattr(given, "logpdf"):
+    if isinstance(law, Mapping):
+        return Labels.from_mapping(law, name)
+    if isinstance(law, (bool, int, float, complex, bytes, set, frozenset)) or law is None:
+        raise InvalidDistribution(f"{name}={shown(law)} is not a distribution. {ACCEPTED}")
+    if callable(law) and not hasattr(law, "rvs") and not hasattr(law, "logpdf"):
         raise InvalidDistribution(
             f"{name} is a function: wrap it as density(logpdf, support=(low, high)) if it is a log density."
         )
-    found = _from_scipy(given, name)
-    if found is not None:
-        return found
-    if isinstance(given, (list, tuple, np.ndarray)) or hasattr(given, "__array__"):
-        return Labels.from_array(given, name)
-    if isinstance(given, Iterable):
-        return Labels.from_array(list(given), name)
-    raise InvalidDistribution(f"{name} of type {type(given).__name__} is not a distribution. {ACCEPTED}")
+    parsed = _from_scipy(law, name)
+    if parsed is not None:
+        return parsed
+    if isinstance(law, (list, tuple, np.ndarray)) or hasattr(law, "__array__"):
+        return Labels.from_array(law, name)
+    if isinstance(law, Iterable):
+        return Labels.from_array(list(law), name)
+    raise InvalidDistribution(f"{name} of type {type(law).__name__} is not a distribution. {ACCEPTED}")
 
 
-def as_hypothesis(given: Any, name: str = "hypothesis") -> Hypothesis:
-    """``given`` as a set of distributions; one distribution is the smallest set.
+def as_hypothesis(law: Any, name: str = "hypothesis") -> Hypothesis:
+    """``law`` as a set of distributions; one distribution is the smallest set.
 
     >>> as_hypothesis("normal(mean<=0, sd=1)"), as_hypothesis([0.5, 0.5])
     (normal(mean<=0, sd=1), categorical(0.5, 0.5))
     """
-    if isinstance(given, Hypothesis):
-        return given
-    return parse(given, name) if isinstance(given, str) else as_distribution(given, name)
+    if isinstance(law, Hypothesis):
+        return law
+    return parse(law, name) if isinstance(law, str) else as_distribution(law, name)
 
 
 def near(centre: Any, distance: float) -> Hypothesis:
@@ -626,46 +626,46 @@ def mixture(weights: ArrayLike, parts: Sequence[Any], name: str = "mixture") -> 
     return mixed(weights, laws, name)
 
 
-def _from_scipy(given: Any, name: str) -> Distribution | None:
-    """The distribution of a scipy object; None if ``given`` is no scipy object."""
-    if not type(given).__module__.startswith("scipy.") and not hasattr(given, "dist") and not hasattr(given, "rvs"):
+def _from_scipy(frozen: Any, name: str) -> Distribution | None:
+    """The distribution of a scipy object; None if ``frozen`` is no scipy object."""
+    if not type(frozen).__module__.startswith("scipy.") and not hasattr(frozen, "dist") and not hasattr(frozen, "rvs"):
         return None
-    found = _from_scipy_stats(given, name)
-    if found is not None:
-        return found
-    if all(hasattr(given, word) for word in ("logpdf", "icdf", "iccdf", "ccdf", "support")):
-        return _new_style(given, name)
-    if type(given).__module__.startswith("scipy.") or hasattr(given, "rvs"):
+    law = _from_scipy_stats(frozen, name)
+    if law is not None:
+        return law
+    if all(hasattr(frozen, word) for word in ("logpdf", "icdf", "iccdf", "ccdf", "support")):
+        return _new_style(frozen, name)
+    if type(frozen).__module__.startswith("scipy.") or hasattr(frozen, "rvs"):
         raise InvalidDistribution(
-            f"{name} is a {type(given).__name__}, which is no univariate frozen scipy distribution. {ACCEPTED}"
+            f"{name} is a {type(frozen).__name__}, which is no univariate frozen scipy distribution. {ACCEPTED}"
         )
     return None
 
 
-def _from_scipy_stats(given: Any, name: str) -> Distribution | None:
+def _from_scipy_stats(frozen: Any, name: str) -> Distribution | None:
     """The distribution of a frozen ``scipy.stats`` object; None for any other object."""
     stats: Any = sys.modules.get("scipy.stats")
     if stats is None:  # then nobody can have made one
         return None
-    if isinstance(given, stats.rv_histogram):  # has no parameters left to freeze
-        given = given()
-    if isinstance(given, (stats.rv_continuous, stats.rv_discrete)):
-        if isinstance(given, stats.rv_discrete) and hasattr(given, "xk"):
-            given = given()
+    if isinstance(frozen, stats.rv_histogram):  # has no parameters left to freeze
+        frozen = frozen()
+    if isinstance(frozen, (stats.rv_continuous, stats.rv_discrete)):
+        if isinstance(frozen, stats.rv_discrete) and hasattr(frozen, "xk"):
+            frozen = frozen()
         else:
-            example = "stats.norm(0, 1)" if isinstance(given, stats.rv_continuous) else "stats.poisson(3)"
+            example = "stats.norm(0, 1)" if isinstance(frozen, stats.rv_continuous) else "stats.poisson(3)"
             raise InvalidDistribution(
-                f"{name} is the scipy family {given.name!r} without parameters: freeze it, for example {example}."
+                f"{name} is the scipy family {frozen.name!r} without parameters: freeze it, for example {example}."
             )
-    family = getattr(given, "dist", None)
+    family = getattr(frozen, "dist", None)
     if isinstance(family, stats.rv_continuous):
-        _check_scalar(given, name)
+        _check_scalar(frozen, name)
         if family.name == "vonmises":
             raise InvalidDistribution(f"{name}: scipy's vonmises goes round for ever: use stats.vonmises_line instead.")
-        return ScipyReals(given, name=name)
+        return ScipyReals(frozen, name=name)
     if isinstance(family, stats.rv_discrete):
-        _check_scalar(given, name)
-        return ScipyIntegers(given, name=name)
+        _check_scalar(frozen, name)
+        return ScipyIntegers(frozen, name=name)
     return None
 
 
@@ -675,15 +675,15 @@ def _check_scalar(frozen: Any, name: str) -> None:
         raise InvalidDistribution(f"{name} holds an array of parameters: give one distribution with scalar parameters.")
 
 
-def _new_style(given: Any, name: str) -> Distribution:
+def _new_style(frozen: Any, name: str) -> Distribution:
     """The distribution of one of scipy's newer objects, such as stats.Normal(mu=0, sigma=1)."""
-    if "Discrete" in "".join(base.__name__ for base in type(given).__mro__):
+    if "Discrete" in "".join(base.__name__ for base in type(frozen).__mro__):
         raise InvalidDistribution(
             f"{name} is a new-style discrete scipy distribution: use the classic one, such as stats.binom(10, 0.5)."
         )
-    if np.ndim(given.median()) > 0:
+    if np.ndim(frozen.median()) > 0:
         raise InvalidDistribution(f"{name} holds an array of parameters: give one distribution with scalar parameters.")
-    return ScipyReals(ClassicNames(given), name=name)
+    return ScipyReals(ClassicNames(frozen), name=name)
 
 
 VANISHING = 1e-4
@@ -714,8 +714,8 @@ class Hypotheses:
 
 def pair_or_hypotheses(null: Any, alternative: Any) -> Pair | Hypotheses:
     """The pair of two single distributions; :class:`Hypotheses` if either is a set."""
-    found = make_hypotheses(null, alternative)
-    return found.pair if found.simple else found
+    hypotheses = make_hypotheses(null, alternative)
+    return hypotheses.pair if hypotheses.simple else hypotheses
 
 
 def hardest_pair(null: Any, alternative: Any) -> Pair:
@@ -728,8 +728,8 @@ def make_hypotheses(null: Any, alternative: Any) -> Hypotheses:
 
     The last 64 are cached, so that what is known of a pair is computed once.
     """
-    given = _HypothesisKey(null), _HypothesisKey(alternative)
-    return _cached_hypotheses(*given) if all(one.lasting for one in given) else _parsed_hypotheses(null, alternative)
+    keys = _HypothesisKey(null), _HypothesisKey(alternative)
+    return _cached_hypotheses(*keys) if all(one.lasting for one in keys) else _parsed_hypotheses(null, alternative)
 
 
 class _HypothesisKey:
@@ -771,16 +771,16 @@ def _parsed_hypotheses(null: Any, alternative: Any) -> Hypotheses:
     first, second = as_hypothesis(null, "null"), as_hypothesis(alternative, "alternative")
     if isinstance(first, Distribution) and isinstance(second, Distribution):
         return Hypotheses(first, second, make_pair(first, second), (Leaf(first), Leaf(second)))
-    found = nearest(first.leaves(), second.leaves())
-    shares = sum(part.share for part in found.parts)
-    if found.apart <= shares:
+    closest = nearest(first.leaves(), second.leaves())
+    shares = sum(part.share for part in closest.parts)
+    if closest.apart <= shares:
         raise NothingToTest(
-            f"null {first.describe()} and alternative {second.describe()} overlap: {found.pair.null.describe()} and "
-            f"{found.pair.alternative.describe()} are {found.apart:.4g} apart in total variation, so from "
-            f"{number_text(float(f'{found.apart / 2:.3g}'))} on either side nothing can be told apart. "
+            f"null {first.describe()} and alternative {second.describe()} overlap: {closest.pair.null.describe()} and "
+            f"{closest.pair.alternative.describe()} are {closest.apart:.4g} apart in total variation, so from "
+            f"{number_text(float(f'{closest.apart / 2:.3g}'))} on either side nothing can be told apart. "
             "Use smaller distances."
         )
-    return Hypotheses(first, second, found.pair, found.parts)
+    return Hypotheses(first, second, closest.pair, closest.parts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,9 +59,9 @@ class Corruption:
         if side == "high":
             return self.worst(law[::-1], "low")[::-1]
         if self.kind == "contaminated":
-            found = (1 - self.share) * law
-            found[0] += self.share
-            return found
+            corrupted = (1 - self.share) * law
+            corrupted[0] += self.share
+            return corrupted
         # The mass is taken from the highest scores.
         below = np.minimum(np.cumsum(law) + self.share, 1.0)
         return np.diff(below, prepend=0.0)
@@ -153,15 +153,15 @@ class Box(Hypothesis):
     def supports(self) -> list[tuple[float, float]]:
         """The supports of the members at the corners, and of some on the way to a limit that no member attains."""
         rules = [parameter.rule[1] for parameter in self.family.parameters]
-        found = []
+        supports = []
         for values in self.corners():
             inside = [
                 value if rules[i](value) else _towards(value, self._other_end(i, value), 1.0)
                 for i, value in enumerate(values)
             ]
             member = self._computable(inside)
-            found += [] if member is None else [member.support]
-        return found
+            supports += [] if member is None else [member.support]
+        return supports
 
     def shifts(self, which: int) -> bool:
         """Whether the members are one law that a parameter shifts along the line, the others staying fixed."""
@@ -183,8 +183,8 @@ class Box(Hypothesis):
 
     def _inside(self, which: int) -> float:
         """A value inside the range of a parameter; a whole number, if the parameter must be one."""
-        found = _between(self.low[which], self.high[which])
-        return math.floor(found) if self.family.parameters[which].rule[0].startswith("a whole number") else found
+        middle = _between(self.low[which], self.high[which])
+        return math.floor(middle) if self.family.parameters[which].rule[0].startswith("a whole number") else middle
 
     def halves(self, which: int) -> tuple[Box, Box]:
         """The box cut in two along a parameter."""
@@ -195,8 +195,8 @@ class Box(Hypothesis):
 
     def below(self, x: Floats) -> tuple[Floats, Floats]:
         """Bounds of Pr[X < x] (reals) or Pr[X <= x] (integers) over the whole box, attained or approached."""
-        found = [self._at(values, x) for values in self.corners()]
-        lows, highs = zip(*found, strict=True)
+        bounds = [self._at(values, x) for values in self.corners()]
+        lows, highs = zip(*bounds, strict=True)
         return np.minimum.reduce(lows), np.maximum.reduce(highs)
 
     def _at(self, values: tuple[float, ...], x: Floats) -> tuple[Floats, Floats]:
@@ -214,14 +214,14 @@ class Box(Hypothesis):
         start = self._computable(near)
         if start is None:
             return np.zeros(len(x)), np.ones(len(x))
-        lower = upper = found = start.cdf(x)
+        lower = upper = middle = start.cdf(x)
         for i in missing:
             ways = (_towards(values[i], self._other_end(i, values[i]), steps) for steps in (16.0, 4.0, 2.0))
             found_there = (self._computable([*near[:i], value, *near[i + 1 :]]) for value in ways)
             closer = next((member for member in found_there if member is not None), None)
             if closer is None:
                 return np.zeros(len(x)), np.ones(len(x))
-            rising = _direction(closer.cdf(x) - found)
+            rising = _direction(closer.cdf(x) - middle)
             # An end of the support that the parameter does not move: no member lies beyond.
             if start.support[0] == closer.support[0]:
                 outside = x < start.support[0] if self.family.discrete else x <= start.support[0]
@@ -358,11 +358,11 @@ def _members(
 ) -> list[tuple[Distribution, Distribution]]:
     """Members of two boxes of a family with every combination of these values of each parameter, limits left out."""
     rules = [parameter.rule[1] for parameter in one.family.parameters]
-    found: list[tuple[Distribution, Distribution]] = []
+    members: list[tuple[Distribution, Distribution]] = []
     for values in itertools.product(*choices):
         if all(rule(a) and rule(b) for rule, (a, b) in zip(rules, values, strict=True)):
-            found.append((one.member([a for a, _ in values]), other.member([b for _, b in values])))
-    return found
+            members.append((one.member([a for a, _ in values]), other.member([b for _, b in values])))
+    return members
 
 
 def far_members(
@@ -373,21 +373,21 @@ def far_members(
         return []
     ends = list(zip(null.low, null.high, alternative.low, alternative.high, strict=True))
     nearest = [_closest(each) for each in ends]
-    found = []
+    members = []
     for i, (low, high, other_low, other_high) in enumerate(ends):
         for limit, shared, start in ((high, high == other_high, max(low, other_low)), (low, low == other_low, high)):
             if math.isinf(limit) and shared and math.isfinite(start):
                 far = _towards(limit, start, FAR)
                 pairs = _members(null, alternative, [*nearest[:i], [(far, far)], *nearest[i + 1 :]])
-                found += [(null.family.parameters[i].name, *pair) for pair in pairs[:1]]
-    return found
+                members += [(null.family.parameters[i].name, *pair) for pair in pairs[:1]]
+    return members
 
 
 def _as_box(law: Distribution | Box) -> Box | None:
     if isinstance(law, Box):
         return law
-    known = parameters_of(law)
-    return None if known is None else Box(known[0], known[1], known[1])
+    parameters = parameters_of(law)
+    return None if parameters is None else Box(parameters[0], parameters[1], parameters[1])
 
 
 def _some_members(law: Distribution | Box) -> list[Distribution]:

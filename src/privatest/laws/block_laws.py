@@ -268,16 +268,16 @@ class NoisyCount:
     noise: NoiseMasses
 
     @cached_property
-    def _known(self) -> dict[float, Counted]:
+    def _laws(self) -> dict[float, Counted]:
         return {}
 
     def law(self, rate: float) -> Counted:
         """The law if records are successes at this rate; the last ``KEPT`` laws are cached."""
-        if len(self._known) > KEPT:
-            self._known.clear()
-        if rate not in self._known:
-            self._known[rate] = self._law(rate)
-        return self._known[rate]
+        if len(self._laws) > KEPT:
+            self._laws.clear()
+        if rate not in self._laws:
+            self._laws[rate] = self._law(rate)
+        return self._laws[rate]
 
     def _law(self, rate: float) -> Counted:
         low, plain = binomial(self.n, rate)

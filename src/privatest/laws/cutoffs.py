@@ -277,12 +277,12 @@ class Curves:
         least = min(first for first, _ in windows)
         last = max(first + len(weights) - 1 for first, weights in windows)
         levels = noise.cdf(float(self._centre - last) + np.arange(-most, most + last - least + 1, dtype=np.float64))
-        found = []
+        tables = []
         for first, weights in windows:
             start = last - (first + len(weights) - 1)
             reached = levels[start : start + 2 * most + len(weights)]
-            found.append(convolution(reached, weights, valid=True))
-        return most, found[0], found[-1]
+            tables.append(convolution(reached, weights, valid=True))
+        return most, tables[0], tables[-1]
 
     def _tabulated(self, offsets: Floats) -> tuple[Floats, Floats]:
         most, null, alternative = self._tables

@@ -54,27 +54,27 @@ def sum_laws(
         sizes = [0.5 * np.log(wave.real**2 + wave.imag**2) for wave in waves]
     noise = np.zeros(1) if noise_waves is None else noise_waves(size)
     # A coefficient that is negligible for one of the sums may matter for another, of fewer terms.
-    kept = np.zeros(size // 2 + 1, dtype=bool)
+    needed = np.zeros(size // 2 + 1, dtype=bool)
     counted = []
     for row in counts:
         size_of_sum = noise.real + sum(count * part for count, part in zip(row, sizes, strict=True) if count)
-        counted.append(np.broadcast_to(np.asarray(size_of_sum) > -_LEFT_OUT, kept.shape))
-        kept |= counted[-1]
-    index = np.flatnonzero(kept)
+        counted.append(np.broadcast_to(np.asarray(size_of_sum) > -_LEFT_OUT, needed.shape))
+        needed |= counted[-1]
+    index = np.flatnonzero(needed)
     with np.errstate(divide="ignore"):  # the log of 0 is minus infinity, and counts as that
         logs = [np.log(wave[index]) if len(index) else index for wave in waves]
-    found = []
+    summed = []
     for row, those, (first, last) in zip(counts, counted, windows, strict=True):
         inner = those[index]
         there = index[inner]
-        exponents = np.broadcast_to(noise, kept.shape)[there] + 0j
+        exponents = np.broadcast_to(noise, needed.shape)[there] + 0j
         for count, log in zip(row, logs, strict=True):
             if count:
                 exponents += count * log[inner]
         coefficients = np.zeros(size // 2 + 1, dtype=np.complex128)
         coefficients[there] = np.exp(exponents)
-        found.append(_unfolded(coefficients, size, first, last - first + 1))
-    return found
+        summed.append(_unfolded(coefficients, size, first, last - first + 1))
+    return summed
 
 
 def small_sums(places: npt.NDArray[np.int64], laws: Sequence[Floats], n: int) -> list[Floats]:
@@ -215,7 +215,7 @@ def _second_order(away: Floats, law: Floats, z: Complexes) -> Complexes:
     With w = a + ib the real part is :math:`(e^a - 1 - a) - 2 e^a \sin^2(b/2)` and the imaginary part
     :math:`(e^a - 1) \sin b + (\sin b - b)`, of which the last bracket and the first are series near 0.
     """
-    found = np.empty(z.shape, dtype=np.complex128)
+    remainders = np.empty(z.shape, dtype=np.complex128)
     rows = max(_CACHED // len(away), 1)
     for start in range(0, len(z), rows):
         part = z[start : start + rows]
@@ -224,9 +224,9 @@ def _second_order(away: Floats, law: Floats, z: Complexes) -> Complexes:
         a, b = np.multiply.outer(real, away), np.multiply.outer(part.imag, away)
         half = np.sin(b / 2)
         sine = 2 * half * np.cos(b / 2)
-        found.real[start : start + rows] = _dots(_exp_remainder(a), law) - 2 * _dots(half * half, law * np.exp(a))
-        found.imag[start : start + rows] = _dots(sine, law * np.expm1(a)) + _dots(_sine_remainder(b, sine), law)
-    return found
+        remainders.real[start : start + rows] = _dots(_exp_remainder(a), law) - 2 * _dots(half * half, law * np.exp(a))
+        remainders.imag[start : start + rows] = _dots(sine, law * np.expm1(a)) + _dots(_sine_remainder(b, sine), law)
+    return remainders
 
 
 def _dots(values: Floats, weights: Floats) -> Floats:
@@ -313,8 +313,8 @@ def side_lobes(
     if len(peaks) == 0:
         return peaks
     tops, logs = _climb(steps, law, peaks, gap)
-    found = np.unique(tops[(tops > reach) & (n * logs > -negligible)])
-    return found if len(found) <= most else None
+    lobes = np.unique(tops[(tops > reach) & (n * logs > -negligible)])
+    return lobes if len(lobes) <= most else None
 
 
 def _climb(steps: Floats, law: Floats, peaks: Floats, gap: float) -> tuple[Floats, Floats]:

@@ -76,11 +76,11 @@ def saddle(
     if not reaches(limit):
         return limit
     left, right = root(reaches, 0.0, limit, relative=1e-3)
-    found = (left + right) / 2
-    tilted, _ = tilt(steps, law, found)
+    centre = (left + right) / 2
+    tilted, _ = tilt(steps, law, centre)
     deviation = math.sqrt(n * max(float(tilted @ (steps - tilted @ steps) ** 2), 1e-300))
     grain = math.ldexp(1.0, math.floor(math.log2(0.5 / deviation)))
-    return min(round(found / grain) * grain, limit)
+    return min(round(centre / grain) * grain, limit)
 
 
 def window_ends(steps: Floats, law: Floats, n: int) -> tuple[int, int]:
@@ -255,11 +255,11 @@ def _on_coarser_lattice(
     for level, share in ((highest, still), (highest - 1, spacing - still)):
         if share:
             middle = level + offset + Fraction(1, 2)
-            found = upper_tail_by_inversion(steps, law, n, coarse, middle, 1, theta * spacing, most_lobes, most_work)
-            if found is None:
+            tail = upper_tail_by_inversion(steps, law, n, coarse, middle, 1, theta * spacing, most_lobes, most_work)
+            if tail is None:
                 return None
-            value += found[0] * share / spacing
-            error += found[1] * share / spacing
+            value += tail[0] * share / spacing
+            error += tail[1] * share / spacing
     return value, error
 
 
@@ -519,8 +519,8 @@ class NoisyTotal:
             value, rest = float(self.noise.sf(float(y))), float(self.noise.cdf(float(y)))
             digits = 8 + 2 * min(self.noise.exponent(float(y)), 800.0)
             return Bounded(value, _ROUNDING * (digits * min(value, rest) + (value > 0.5)))
-        if self._is_long and (found := self._tail_with_far_step(x)) is not None:
-            return found
+        if self._is_long and (tail := self._tail_with_far_step(x)) is not None:
+            return tail
         try:
             if y < self.n * spacing * Fraction(math.fsum(law * steps)):
                 below = self._mirror._upper(-x)
@@ -539,8 +539,8 @@ class NoisyTotal:
         y = x - self.n * low
         window = self._deviation * 19
         few = window <= SMALL_WINDOW and self.n * steps[-1] < SMALLEST_WINDOW
-        if few and (found := self._upper_by_enumeration(y)).value > PLAINLY_POSITIVE:
-            return found  # Chernoff's bound below would be above it
+        if few and (enumerated := self._upper_by_enumeration(y)).value > PLAINLY_POSITIVE:
+            return enumerated  # Chernoff's bound below would be above it
         theta = saddle(
             steps,
             law,
@@ -620,13 +620,13 @@ class NoisyTotal:
         """The law of J by direct convolution and repeated squaring."""
         _, _, steps, law = self._atoms
         base = np.bincount(steps.astype(np.int64), weights=law)
-        found = np.ones(1)
+        masses = np.ones(1)
         with np.errstate(under="ignore"):
             for bit in bin(self.n)[2:]:
-                found = np.convolve(found, found)
+                masses = np.convolve(masses, masses)
                 if bit == "1":
-                    found = np.convolve(found, base)
-        return found
+                    masses = np.convolve(masses, base)
+        return masses
 
     @cached_property
     def _deviation(self) -> float:
@@ -668,13 +668,13 @@ class NoisyTotal:
     def _negligible_ends(self) -> tuple[NoisyTotal, float] | None:
         """The total without the scores at both ends that hardly ever occur, and the probability that one does."""
         low, spacing, steps, law = self._atoms
-        kept = (self.n * np.cumsum(law) > NEGLIGIBLE_PROBABILITY) & (
+        relevant = (self.n * np.cumsum(law) > NEGLIGIBLE_PROBABILITY) & (
             self.n * np.cumsum(law[::-1])[::-1] > NEGLIGIBLE_PROBABILITY
         )
-        if np.all(kept):
+        if np.all(relevant):
             return None
         scores = (low + spacing * steps).astype(np.int64)
-        return NoisyTotal(scores[kept], law[kept], self.n, self.noise), self.n * math.fsum(law[~kept])
+        return NoisyTotal(scores[relevant], law[relevant], self.n, self.noise), self.n * math.fsum(law[~relevant])
 
     @property
     def mean(self) -> float:
@@ -705,8 +705,8 @@ class NoisyTotal:
         """The law of J tilted by theta."""
         if theta not in self._windows:
             _, _, steps, law = self._atoms
-            found = convolve(steps, law, self.n, theta)
-            if sum(len(window.weights) for window in self._windows.values()) + len(found.weights) > MOST_KEPT:
+            new = convolve(steps, law, self.n, theta)
+            if sum(len(window.weights) for window in self._windows.values()) + len(new.weights) > MOST_KEPT:
                 self._windows.clear()
-            self._windows[theta] = found
+            self._windows[theta] = new
         return self._windows[theta]

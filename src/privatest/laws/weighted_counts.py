@@ -133,11 +133,11 @@ class WeightedNoise(Noise):
         """The logarithms of the tabled probabilities at v; bounds by Chernoff where these are rounding only."""
         place, index = self._place(v)
         resolved = (place >= 0) & (place < len(probabilities)) & (probabilities[index] > _RESOLVED)
-        found = np.asarray(np.log(np.maximum(probabilities[index], _RESOLVED)))
+        logs = np.asarray(np.log(np.maximum(probabilities[index], _RESOLVED)))
         if not np.all(resolved):
-            found = np.where(resolved, found, 0.0)
-            found[~resolved] = self._chernoff(np.abs(v)[~resolved])
-        return found
+            logs = np.where(resolved, logs, 0.0)
+            logs[~resolved] = self._chernoff(np.abs(v)[~resolved])
+        return logs
 
     def _chernoff(self, away: Floats) -> Floats:
         """A bound on the logarithm of the probability that N exceeds these distances from 0."""
@@ -147,10 +147,10 @@ class WeightedNoise(Noise):
         return np.asarray(np.minimum((logs - np.multiply.outer(away, theta)).min(axis=-1), 0.0))
 
     def _characteristic(self, t: NDArray[Any]) -> NDArray[Any]:
-        found: Any = np.ones_like(t)
+        product: Any = np.ones_like(t)
         for size, often in zip(*self._sizes, strict=True):
-            found = found * self.noise.characteristic(size * t) ** int(often)
-        return np.asarray(found, dtype=t.dtype)
+            product = product * self.noise.characteristic(size * t) ** int(often)
+        return np.asarray(product, dtype=t.dtype)
 
     @cached_property
     def _moments(self) -> tuple[int, Floats, Floats, Floats]:
@@ -246,12 +246,12 @@ class Statistic:
         """
         support, place = np.unique(self.weights[:-1], return_inverse=True)
         masses = np.bincount(place, weights=law, minlength=len(support)).astype(np.float64)
-        found = 0.0
+        largest = 0.0
         for number in possible:
             seen = self._seen(number)
             total = NoisyTotal(support.astype(np.int64), masses, number, self.combined)
-            found = max(found, total.sf(seen - Fraction(1, 2)) if side else total.cdf(seen))
-        return found
+            largest = max(largest, total.sf(seen - Fraction(1, 2)) if side else total.cdf(seen))
+        return largest
 
     def _seen(self, number: int) -> Fraction:
         """The observed sum over the records that are present, if these are so many."""
@@ -264,7 +264,7 @@ class Statistic:
         second, third, fourth = (float(law @ (weights - mean) ** k) for k in (2, 3, 4))
         squares = float(np.square(self.weights.astype(np.float64)).sum())
         fourths = float((self.weights.astype(np.float64) ** 4).sum())
-        found = 0.0
+        largest = 0.0
         for number in possible:
             variance = number * second + self.noise.variance * squares
             if variance <= 0:
@@ -280,8 +280,8 @@ class Statistic:
             )
             density = math.exp(-min(away * away, 1400.0) / 2) / math.sqrt(2 * math.pi)
             tail = 0.5 * math.erfc(-away / math.sqrt(2)) - density * polynomial
-            found = max(found, min(max(tail, 0.5 * math.erfc(-away / math.sqrt(2)) / 8), 1.0))
-        return found
+            largest = max(largest, min(max(tail, 0.5 * math.erfc(-away / math.sqrt(2)) / 8), 1.0))
+        return largest
 
     @cached_property
     def _fourth(self) -> float:
@@ -319,12 +319,12 @@ class Statistic:
         unit = float(np.ptp(self.weights[:-1]) / np.ptp(values))
         offsets = self.weights[:-1] - unit * values
         shift, rounded = float(offsets.mean()), float(np.ptp(offsets))
-        found = 0.0
+        largest = 0.0
         for number in possible:
             fixed = 0 if self.n is None else (self.n - number) * int(self.weights[-1])
             away = (self.doubled / 2 - fixed - number * shift) / unit
             law = BoundedSum(number, self.combined, unit)
             slack = number * rounded / unit
             tail = law.at_least(away - slack, mean, variance) if upper else law.at_most(away + slack, mean, variance)
-            found = max(found, tail)
-        return found
+            largest = max(largest, tail)
+        return largest

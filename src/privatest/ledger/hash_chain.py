@@ -155,9 +155,9 @@ class LedgerRow(NamedTuple):
         return {} if self.kind.startswith("advance") else dict(document)
 
     def recorded(
-        self, given: DataAddress | None, *, replayed: bool, read: bool = False, converted: str | None = None
+        self, address: DataAddress | None, *, replayed: bool, read: bool = False, converted: str | None = None
     ) -> RecordedRelease:
-        """Return what was released, with its receipt, to a request with the source ``given``. For checked rows only."""
+        """Return the recorded release with a receipt for a request whose data are at ``address``. For checked rows only."""
         document = json.loads(self.release or "{}")
         source = document.pop(SOURCE, None) or {}
         result = RecordedRelease(document)
@@ -169,8 +169,8 @@ class LedgerRow(NamedTuple):
             design=self.design or "",
             fingerprint=Head(self.sequence, self.hash).fingerprint,
             replayed=replayed,
-            given=None if given is None else given.name,
-            same_source=None if given is None else is_same_source(source, given),
+            given=None if address is None else address.name,
+            same_source=None if address is None else is_same_source(source, address),
             read=read,
             converted=converted,
         )
@@ -239,11 +239,11 @@ def is_object(text: str) -> bool:
         return False
 
 
-def is_same_source(noted: Mapping[str, Any], given: DataAddress) -> bool | None:
+def is_same_source(noted: Mapping[str, Any], address: DataAddress) -> bool | None:
     """Whether a source is the recorded one; None if both are in memory, or none was recorded."""
-    if not noted or noted["identity"] == given.identity is None:
+    if not noted or noted["identity"] == address.identity is None:
         return None
-    return bool(noted["identity"] == given.identity)
+    return bool(noted["identity"] == address.identity)
 
 
 @dataclass(frozen=True)
@@ -299,8 +299,8 @@ class Entry:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: the time as ISO text, amounts as numbers or as texts of notions."""
         amounts = {name: plain(getattr(self, name)) for name in ("epsilon", "granted", "spent", "left")}
-        kept = {name: value for name, value in vars(self).items() if name != "total"}
-        return {**kept, "time": self.time.isoformat(), **amounts}
+        values = {name: value for name, value in vars(self).items() if name != "total"}
+        return {**values, "time": self.time.isoformat(), **amounts}
 
 
 def plain(amount: Amount) -> float | str:

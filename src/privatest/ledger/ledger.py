@@ -71,8 +71,8 @@ def check_name(**arguments: object) -> None:
 
 def json_note(**facts: object) -> str | None:
     """Return the facts that are not None as JSON text; None if there are none."""
-    known = {name: fact for name, fact in facts.items() if fact is not None}
-    return json.dumps(known, allow_nan=False) if known else None
+    present = {name: fact for name, fact in facts.items() if fact is not None}
+    return json.dumps(present, allow_nan=False) if present else None
 
 
 def json_text(function: str, document: Mapping[str, object], fate: str) -> str:
@@ -95,8 +95,8 @@ def json_text(function: str, document: Mapping[str, object], fate: str) -> str:
 
 def charge_text(draw: object, **facts: object) -> str:
     """Return a charge's draw, and facts about the charge, as JSON text."""
-    known = {name: fact for name, fact in facts.items() if fact}
-    return json_text("draw", {**known, "draw": draw}, "Nothing was charged.")
+    present = {name: fact for name, fact in facts.items() if fact}
+    return json_text("draw", {**present, "draw": draw}, "Nothing was charged.")
 
 
 def release_text(release: object, source: object = None) -> str:
@@ -160,13 +160,13 @@ def spent_after(newest: LedgerRow, price: Notion, protected: Protection, budgete
     counts = budgeted.converted(price, protected)
     if counts is None:
         raise InvalidInput(other_neighbours(dataset, price, protected, budgeted))
-    said = "" if counts == price else f" for {protected} (for {budgeted} that is {price_words(counts)})"
+    remark = "" if counts == price else f" for {protected} (for {budgeted} that is {price_words(counts)})"
     try:
         after = account.after(newest.spent, counts)
     except Inconvertible:
         spent, left = totals(newest)
         raise InvalidInput(
-            f"{price_words(price)} asked{said} does not convert into the budget of data set {dataset!r}, {budget} "
+            f"{price_words(price)} asked{remark} does not convert into the budget of data set {dataset!r}, {budget} "
             f"({amount_text(spent)} spent, {amount_text(left)} left): no such guarantee follows from it. Ask in "
             "another notion, or have a budget granted that it converts into, with ledger.grant()."
         ) from None
@@ -177,7 +177,7 @@ def spent_after(newest: LedgerRow, price: Notion, protected: Protection, budgete
         if isinstance(left, Notion) and cost.endswith(rest):  # equal to six digits
             cost, rest = f"privacy={price.text}", left.text
         raise BudgetExceeded(
-            f"{cost} asked{said}, {rest} left of {amount_text(amount(budget))}{comes} for data set "
+            f"{cost} asked{remark}, {rest} left of {amount_text(amount(budget))}{comes} for data set "
             f"{dataset!r}. Ask for less, or have the budget raised with ledger.grant().",
             dataset,
             amount(price),
@@ -201,12 +201,12 @@ def other_neighbours(dataset: str, price: Notion, requested: Protection, budget:
     )
 
 
-def check_protected(**given: object) -> None:
+def check_protected(**promises: object) -> None:
     """Raise InvalidInput for wrong ``neighbours`` or ``unit``, if given; an empty unit means none."""
-    if "neighbours" in given:
-        numbers.choice(NEIGHBOURS, neighbours=given["neighbours"])
-    if given.get("unit", "") != "":
-        check_name(unit=given["unit"])
+    if "neighbours" in promises:
+        numbers.choice(NEIGHBOURS, neighbours=promises["neighbours"])
+    if promises.get("unit", "") != "":
+        check_name(unit=promises["unit"])
 
 
 def totals(newest: LedgerRow) -> tuple[Amount, Amount]:
@@ -639,18 +639,18 @@ class Ledger:
             if "release" not in earlier:
                 raise InvalidInput(f"Request {request!r} on data set {dataset!r} began no stream that could go on.")
             before = book.advanced(dataset, request)
-            known: dict[str, Any] = {"mark": "", "position": 0} if before is None else json.loads(before.release or "")
-            if known["mark"] == mark:
+            newest: dict[str, Any] = {"mark": "", "position": 0} if before is None else json.loads(before.release or "")
+            if newest["mark"] == mark:
                 return
-            if known["mark"] != after:
+            if newest["mark"] != after:
                 raise RequestConflict(
                     f"The stream of request {request!r} on data set {dataset!r} was released up to record "
-                    f"{known['position']} from a newer state than this one. To go on from an older one would release "
+                    f"{newest['position']} from a newer state than this one. To go on from an older one would release "
                     f"records a second time, at {price_words(earlier['charge'].price)} more for each of "
                     "them, which nobody paid: use the newest state, or make a new request."
                 )
             kind = ADVANCE.format(1 if before is None else int(before.kind.partition(" ")[2]) + 1)
-            step = {"position": max(position, known["position"]), "after": known["mark"], "mark": mark}
+            step = {"position": max(position, newest["position"]), "after": newest["mark"], "mark": mark}
             book.follow(earlier["charge"], kind, json.dumps(step))
 
     def history(self, dataset: str | None = None) -> list[Entry]:
@@ -690,16 +690,16 @@ class Ledger:
         # Removed while in use: another thread that verifies meanwhile starts from the first row.
         chain, self._checked = self._checked or HashChain(self._address.name), None
         chain.pin = max(self._seen, chain.head)
-        known, before, now = chain.head.rows, chain.read.digest(), hashlib.sha256()
+        rows_read, before, now = chain.head.rows, chain.read.digest(), hashlib.sha256()
         for rows, head in self._portions():
-            for row in rows[:known]:
+            for row in rows[:rows_read]:
                 now.update(row.as_read())
-            if known > 0 and (not rows or (len(rows) >= known and now.digest() != before)):
+            if rows_read > 0 and (not rows or (len(rows) >= rows_read and now.digest() != before)):
                 self.verify(since=chain.pin.fingerprint)
                 return
-            for row in rows[known:]:
+            for row in rows[rows_read:]:
                 chain.extend(row)
-            known = max(known - len(rows), 0)
+            rows_read = max(rows_read - len(rows), 0)
             if not rows:
                 chain.finish(head)
         self._checked = chain

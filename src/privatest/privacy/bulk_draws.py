@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privatest.numbers import Integers, exp_bounds, first_true
-from privatest.privacy.canonical_noise import Gaussian, keeps, kept_share
+from privatest.privacy.canonical_noise import Gaussian, acceptance, keeps
 from privatest.privacy.noise import Noise
 from privatest.privacy.randomness import RandomSource, UniformDigits
 from privatest.privacy.tulap import TruncatedTulap, Tulap, Uniform
@@ -91,9 +91,9 @@ def _half_normals(count: int, source: RandomSource) -> list[tuple[int, int | Uni
         k = np.where(lowest_zero == 0, _WORD, np.frexp(lowest_zero.astype(np.float64))[1] - 1)
         row, cell = np.minimum(k, _ROWS - 1), (x >> np.uint64(_WORD - _CELL)).astype(np.int64)
         tabled = k < _ROWS  # else the bit for the sign may be one of the ones that were counted
-        kept = tabled & (uniform < shares[row, cell + 1])
-        unsettled = ~kept & (~tabled | (uniform <= shares[row, cell]))
-        places = np.flatnonzero(kept | unsettled)
+        accepted = tabled & (uniform < shares[row, cell + 1])
+        unsettled = ~accepted & (~tabled | (uniform <= shares[row, cell]))
+        places = np.flatnonzero(accepted | unsettled)
         columns = (values[places].tolist() for values in (k, x, uniform, ones >> np.uint64(_WORD - 1), unsettled))
         for whole, digits, word, minus, undecided in zip(*columns, strict=True):
             if not undecided:
@@ -118,7 +118,7 @@ def _ones(word: int) -> int:
 def _shares() -> Words:
     """Lower bounds on the shares, for every k and at the start of every cell of x; the last column is x = 1."""
     cells = range((1 << _CELL) + 1)
-    return np.array([[kept_share(k, x, _CELL, _WORD)[0] for x in cells] for k in range(_ROWS)], dtype=np.uint64)
+    return np.array([[acceptance(k, x, _CELL, _WORD)[0] for x in cells] for k in range(_ROWS)], dtype=np.uint64)
 
 
 def draw_rows(source: RandomSource, table: Integers, most: int) -> Integers:
@@ -152,8 +152,8 @@ def draw_some(source: RandomSource, counts: Sequence[int], size: int) -> list[in
         chosen.add(place if drawn in chosen else drawn)
     ends = np.cumsum(np.asarray(counts, dtype=np.int64))
     kinds = np.searchsorted(ends, np.array(sorted(chosen), dtype=np.int64), side="right")
-    found = np.bincount(kinds, minlength=len(counts))
-    return (found if few == size else np.asarray(counts) - found).tolist()  # type: ignore[no-any-return]
+    tally = np.bincount(kinds, minlength=len(counts))
+    return (tally if few == size else np.asarray(counts) - tally).tolist()  # type: ignore[no-any-return]
 
 
 def draw_blocks(noise: Noise, count: int, source: RandomSource) -> Integers:

@@ -116,9 +116,9 @@ class Gaussian(Noise):
         top, bottom = self.width * self.mu.denominator, self.mu.numerator  # the deviation is top/bottom
         # Invariant: by the digits known so far, the number plus 1/2 lies in [low, high)/(2 bottom 2^bits).
         while True:
-            known = (whole << digits.bits) + digits.value
+            numerator = (whole << digits.bits) + digits.value
             half = bottom << digits.bits
-            low, high = 2 * top * known + half, 2 * top * (known + 1) + half
+            low, high = 2 * top * numerator + half, 2 * top * (numerator + 1) + half
             rounded = low // (2 * half)
             if high <= (rounded + 1) * 2 * half:
                 return 2 * rounded if source.bits(1) else -2 * rounded
@@ -172,21 +172,21 @@ def _half_normal(source: RandomSource) -> tuple[int, coins.UniformDigits]:
 
 
 def keeps(whole: int, digits: coins.UniformDigits, uniform: coins.UniformDigits) -> bool:
-    """Whether to keep a pair: whether a uniform number is below its share. Draws the digits of both that this takes."""
+    """Return whether to accept a pair: whether a uniform number is below its share. Draws as many digits as needed."""
 
     def share(bits: int) -> tuple[int, int]:
         while digits.bits < bits:
             digits.extend()
-        least, _ = kept_share(whole, digits.value + 1, digits.bits, bits)
-        return least, kept_share(whole, digits.value, digits.bits, bits)[1]
+        least, _ = acceptance(whole, digits.value + 1, digits.bits, bits)
+        return least, acceptance(whole, digits.value, digits.bits, bits)[1]
 
     return uniform.is_below(share)
 
 
-def kept_share(whole: int, x: int, size: int, bits: int) -> tuple[int, int]:
-    r"""Bounds on 2^bits times the share :math:`2^{k+2} e^{-(k+x)^2/2}/5 < 1` that is kept at ``whole + x/2^size``.
+def acceptance(whole: int, x: int, size: int, bits: int) -> tuple[int, int]:
+    r"""Bounds on 2^bits times the share :math:`2^{k+2} e^{-(k+x)^2/2}/5 < 1`.
 
-    The share falls with x.
+    It is the probability of accepting a pair at ``whole + x/2^size``, and it falls with x.
     """
     number = (whole << size) + x
     low, high = exp_bounds(number * number, 2 << 2 * size, bits + whole + 8)

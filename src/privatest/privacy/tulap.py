@@ -262,9 +262,9 @@ class TruncatedTulap(Noise):
             return True
         last, whole, _ = self._end
         block, place = divmod((abs(doubled) + self.width - 1) // 2, self.width)
-        return block <= last or (block == last + 1 and (place < whole or (place == whole and self._kept(source))))
+        return block <= last or (block == last + 1 and (place < whole or (place == whole and self._accepts(source))))
 
-    def _kept(self, source: RandomSource) -> bool:
+    def _accepts(self, source: RandomSource) -> bool:
         """True with a probability equal to the share of its mass that the last value has."""
         last, whole, _ = self._end
 

@@ -48,8 +48,8 @@ def partition(
     x = pair.landmarks
     with np.errstate(invalid="ignore"):
         ratios = np.clip(pair.ratio(x), low, high)
-    known = ~np.isnan(ratios)
-    x, ratios = x[known], ratios[known]
+    defined = ~np.isnan(ratios)
+    x, ratios = x[defined], ratios[defined]
     mass = sum(np.maximum(np.diff(d.cdf(x)), 0.0) for d in (pair.null, pair.alternative)) / 2
     jumps = np.abs(np.diff(ratios))
     left, right = _active(x, ratios, step / 2)
@@ -306,8 +306,8 @@ def _essential_range(pair: Pair) -> tuple[float, float]:
             left = np.maximum(np.cumsum(pair.p), np.cumsum(pair.q))
             right = np.maximum(np.cumsum(pair.p[::-1]), np.cumsum(pair.q[::-1]))[::-1]
             ratios = ratios[(left >= 1e-16) & (right >= 1e-16)]
-    known = ratios[~np.isnan(ratios)]
-    return float(known.min()), float(known.max())
+    defined = ratios[~np.isnan(ratios)]
+    return float(defined.min()), float(defined.max())
 
 
 def _checked_clamp(clamp: tuple[Number, Number]) -> tuple[float, float]:

@@ -136,10 +136,10 @@ class LabelCells(Cells):
         try:
             if isinstance(record, np.floating):  # of any precision: a column of them would be read as float64
                 record = float(record)
-            found = self.position.get(record)  # type: ignore[call-overload, unused-ignore]
-            if found is None:
-                found = self.rest if self.others and is_present(record) else self.count
-            return int(found)
+            index = self.position.get(record)  # type: ignore[call-overload, unused-ignore]
+            if index is None:
+                index = self.rest if self.others and is_present(record) else self.count
+            return int(index)
         except Exception:  # a record's own __hash__ or __eq__ may raise anything: that record is odd
             return self.count
 
@@ -230,8 +230,8 @@ class IntegerCells(Cells):
             inside = (np.floor(numbers) == numbers) & (numbers >= self._starts[0]) & (numbers <= float(self.last))
         if self._consecutive:
             return _whole_cells(numbers - (self._starts[1] - 1), self.count, inside)
-        found = np.searchsorted(self._starts, numbers, side="right") - 1
-        return np.where(inside, found, self.count)
+        index = np.searchsorted(self._starts, numbers, side="right") - 1
+        return np.where(inside, index, self.count)
 
 
 @dataclass(frozen=True)
@@ -347,12 +347,12 @@ class EdgeCells(Cells):
 
 def _inside(numbers: Floats, low: float, high: float) -> npt.NDArray[np.bool_]:
     """Whether each number is finite and lies in [low, high]."""
-    found = np.isfinite(numbers)
+    inside = np.isfinite(numbers)
     if low > -math.inf:
-        found &= numbers >= low
+        inside &= numbers >= low
     if high < math.inf:
-        found &= numbers <= high
-    return found
+        inside &= numbers <= high
+    return inside
 
 
 def _whole_cells(cell: Floats, count: int, inside: npt.NDArray[np.bool_]) -> Indices:

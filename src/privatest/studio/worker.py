@@ -84,7 +84,7 @@ class _ProgressPrinter:
         self._next, self._settings, self._rows = time.monotonic() + EVERY, settings, None
 
     def __call__(self, headway: Any) -> None:
-        self._rows = headway.found or self._rows
+        self._rows = headway.partial or self._rows
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + EVERY
             line: dict[str, Any] = {"headway": str(headway)}

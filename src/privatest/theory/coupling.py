@@ -374,7 +374,7 @@ def solved_program(
         limit = np.append(limit, -least[1])
     message = ""
     for method, tolerance in ATTEMPTS:
-        found = optimize.linprog(
+        solution = optimize.linprog(
             -gain,
             A_ub=matrix,
             b_ub=limit,
@@ -382,11 +382,11 @@ def solved_program(
             method=method,
             options={"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance},
         )
-        if found.x is not None and found.status == 0:
-            y = np.maximum(-found.ineqlin.marginals, 0.0)
+        if solution.x is not None and solution.status == 0:
+            y = np.maximum(-solution.ineqlin.marginals, 0.0)
             bound = float(limit @ y + np.maximum(gain - matrix.T @ y, 0.0).sum())
-            return np.clip(found.x, 0.0, 1.0), bound
-        message = str(found.message)
+            return np.clip(solution.x, 0.0, 1.0), bound
+        message = str(solution.message)
     raise PrivatestError(f"The linear program of {len(gain)} variables was not solved: {message} Use a smaller n.")
 
 
