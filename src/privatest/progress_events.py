@@ -147,9 +147,9 @@ def progress(listener: Listener | None = None) -> Iterator[None]:
     """Report how far the computations within the context are.
 
     Args:
-        listener: called with a ``Headway`` (``what``, ``done``, ``total``, ``detail``, ``partial``) for every report; an
-            exception that it raises ends the computation. None: a progress bar appears after two seconds, in a notebook
-            or, if it is a terminal, on standard error, and disappears at the end; otherwise nothing is shown.
+        listener: called with a ``Headway`` (``what``, ``done``, ``total``, ``detail``, ``partial``) for every report.
+            An exception that it raises ends the computation. None: a progress bar appears after two seconds, in a
+            notebook or, if it is a terminal, on standard error, and disappears at the end; otherwise nothing is shown.
 
     >>> seen = []
     >>> with progress(seen.append):

@@ -286,13 +286,13 @@ def _asks(request: str) -> Callable[..., Any]:
     return run
 
 
-def _table(asked: Json, path: Path, ledger: pt.Ledger) -> Any:
+def _table(settings: Json, path: Path, ledger: pt.Ledger) -> Any:
     """Make a table of a column, whose answers are computed at once: so it has a bounded number of cells."""
-    if (asked["cells"] or 0) > MOST_CELLS:
+    if (settings["cells"] or 0) > MOST_CELLS:
         raise errors.InvalidInput(
-            f"cells={asked['cells']} must be at most {MOST_CELLS} here. Use pt.tabulate in Python for finer tables."
+            f"cells={settings['cells']} must be at most {MOST_CELLS} here. Use pt.tabulate in Python for finer tables."
         )
-    return _asks("/run/table")(asked, path, ledger=ledger)
+    return _asks("/run/table")(settings, path, ledger=ledger)
 
 
 def _once(run: Callable[..., Any], kind: str) -> Callable[..., Json]:
