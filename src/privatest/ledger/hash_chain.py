@@ -157,7 +157,7 @@ class LedgerRow(NamedTuple):
     def recorded(
         self, address: DataAddress | None, *, replayed: bool, read: bool = False, converted: str | None = None
     ) -> RecordedRelease:
-        """Return the recorded release, with a receipt for a request on the data at ``address``. For checked rows only."""
+        """Return the recorded release with its receipt for a request on data at ``address``. For checked rows only."""
         document = json.loads(self.release or "{}")
         source = document.pop(SOURCE, None) or {}
         result = RecordedRelease(document)
