@@ -199,7 +199,7 @@ def _is_several(data: Any) -> bool:
 
 
 def address_of(data: Any) -> DataAddress:
-    """Return the address of whatever a user passes: a path, glob, folder, address, or the data themselves."""
+    """Return the address of the data that a user passes: a path, glob, folder, address, or data in memory."""
     data = unwrapped(data)
     if isinstance(data, DataAddress):
         return data
@@ -279,7 +279,7 @@ def _are_linked(parts: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _with_files(parts: Iterable[str]) -> list[str]:
-    """Return the parts, and all files inside of those that are folders."""
+    """Return the parts, and all files inside the parts that are folders."""
     paths = list(parts)
     for folder in [part for part in paths if "://" not in part and os.path.isdir(part)]:
         paths += [os.path.realpath(os.path.join(base, name)) for base, _, names in os.walk(folder) for name in names]

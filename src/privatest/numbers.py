@@ -381,7 +381,7 @@ def discounted(law: Floats, b: float) -> Floats:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Ignore warnings of NumPy, and those that SciPy's compiled code raises by itself, within the context."""
+    """Ignore, within the context, the warnings of NumPy and of SciPy's compiled code."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -276,7 +276,7 @@ class RootLaw:
         return math.sqrt(max(float(law @ (self.levels - law @ self.levels) ** 2), 0.0))
 
     def power(self, n: int) -> RootLaw:
-        """The roots of n records together, on a window that holds all but 1e-18 of them."""
+        """Return the roots of n records together, on a window that holds all but 1e-18 of their sum."""
         return self.powers([n])[0]
 
     def powers(self, counts: Sequence[int]) -> list[RootLaw]:

@@ -237,7 +237,7 @@ class PrivateIntervals:
         cached: _Shapes,
         privately: Callable[..., tuple[float, Guide | None]],
     ) -> None:
-        """Compute the private bound at a first distance, then at those where the sum over steps can gain most."""
+        """Compute the private bound at a first distance, then where the sum over steps can gain most."""
         bounds[distance], cached[distance] = privately(distance, [None], walk=True)
         plain, points = np.append(anyhow[1], 0.0), MANY if cached[distance] is None else points
         for i in range(points):

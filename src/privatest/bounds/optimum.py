@@ -648,7 +648,7 @@ class Program:
         return float(self.gain @ g) + self.constant
 
     def private_near(self, g: Floats, excess: Floats | None = None) -> Floats:
-        """A private test close to g, which violates h by ``excess``.
+        """Return a private test close to g, which violates h by ``excess``.
 
         Shrinking towards 1/2 by a share s leaves of a violation v at most (1 - s) v - s (h(1/2) - 1/2): h is concave.
         """
@@ -730,7 +730,7 @@ def _tangent(notion: Notion, p: float) -> tuple[float, float]:
 
 
 def _float_line(notion: Notion) -> tuple[float, float] | None:
-    """Slope and height of the line of a notion that is made of lines; else None."""
+    """Return the slope and the height of the line of a notion that consists of lines; None for another notion."""
     if isinstance(notion, Pure | Approx):
         return math.exp(min(notion.epsilon, 300.0)), float(notion.delta) if isinstance(notion, Approx) else 0.0
     return (1.0, float(notion.eta)) if isinstance(notion, Tv) else None

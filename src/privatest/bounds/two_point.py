@@ -54,7 +54,7 @@ class TwoPoint:
 
     @cached_property
     def thresholds(self) -> Integers:
-        """Every j near the counts under P or under Q; those between the two are covered by :attr:`gap`."""
+        """Every threshold j near the counts under P or under Q; :attr:`gap` covers the thresholds between the two."""
         pieces = [np.arange(lo - 1, lo + len(law) + 1) for lo, law in self._windows]
         return np.unique(np.concatenate(pieces))
 
@@ -240,7 +240,7 @@ class Chains:
         return (first, a, b), corners(self, 0)
 
     def bounds(self) -> tuple[float, float]:
-        """A lower and an upper bound on the largest advantage; they are equal if h is made of lines."""
+        """Return a lower and an upper bound on the largest advantage; they are equal if h consists of lines."""
         (_, a, b), (c, d) = self.outlines
         return 1.0 - float((a + b).min()), 1.0 - float((c + d).min())
 

@@ -107,7 +107,7 @@ def check_accuracy(
 
 
 def _if_assumed(choice: DetectorChoice, n: int | None, beta: float) -> str:
-    """Return a sentence on the accuracy with assume_change=True; empty if that would tell nothing."""
+    """Return a sentence on the accuracy with assume_change=True, or an empty text if that accuracy is of no use."""
     if choice.accuracy is None or n is None or n < choice.detector.block or 2 * choice.accuracy >= n:
         return ""
     return (

@@ -141,7 +141,7 @@ class ChangePoint(Outcome):
 
     @property
     def _unchecked(self) -> str:
-        """A note on what else may look like a change, if the release does not tell whether the laws fit."""
+        """Return a note on what else may look like a change, if the release does not show whether the laws fit."""
         if self.several or self.misfits is not None or self.changed is False:
             return ""
         return (

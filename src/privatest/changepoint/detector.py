@@ -115,7 +115,7 @@ class ScoredDetector(Detector):
 
 
 class BlocksDetector(Detector):
-    """Base of detectors whose blocks also tell whether there was a change: an alarm adds up their votes."""
+    """Base of detectors that also decide whether there was a change: an alarm adds up the votes of their blocks."""
 
     @property
     @abstractmethod

@@ -88,7 +88,7 @@ class BlockTuner:
 
     @property
     def hypotheses(self) -> Pair | Hypotheses:
-        """The pair, or the hypotheses if one of them is a set."""
+        """Return the pair, or the hypotheses if at least one of them is a set."""
         return self.question or self.pair
 
     def once(self, key: Hashable, search: Callable[[], Found]) -> Found:
@@ -183,7 +183,7 @@ class BlockTuner:
 
 
 def _steps_to_zero(low: float, high: float) -> int:
-    """Return the fewest steps from low to high of which one is near 0, the score of records that make no sense."""
+    """Return the smallest number of equal steps from low to high with a step near 0, the score of odd records."""
     share = min(max(-low / (high - low), 0.0), 1.0)
     return next(u for u in range(1, _MOST_STEPS_TO_ZERO + 1) if abs(round(share * u) / u - share) <= 1 / 32)
 

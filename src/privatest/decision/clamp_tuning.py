@@ -238,7 +238,7 @@ def tuned_clamps(
 
 
 def _ladder(low: float, middle: float, high: float) -> list[Clamp]:
-    """A clamp for each place of the middle one of three values on the lattice between the other two."""
+    """Return clamps that put the middle one of three values on each point of the lattice between the other two."""
     clamps = []
     for step in range(FEW_UNITS + 1):
         below, above = step / FEW_UNITS, 1 - step / FEW_UNITS
@@ -745,7 +745,7 @@ def _ahead(score: Score, n: int) -> int:
 
 @lru_cache(maxsize=32)
 def _cached_tuner(problem: Problem, method: Method, goal: Goal) -> Tuner:
-    """The tuner of these values. The last few are cached, with everything that they have computed."""
+    """Return the tuner of these arguments. The last 32 tuners are cached, with everything that they have computed."""
     statistic = replace(method, release="statistic")
     relative = _cached_tuner(problem, statistic, goal) if method.release == "decision" else None
     return Tuner(problem, method, goal, relative=relative)

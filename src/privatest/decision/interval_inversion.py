@@ -345,7 +345,7 @@ def _mirrored(tail: Callable[[float, float], float]) -> Callable[[float, float],
 def _last_accepted_by_any(
     tails: list[Callable[[float, float], float]], ends: tuple[float, float], level: float, start: float, step: float
 ) -> float | None:
-    """:func:`_last_accepted` for several tails: beyond the result, each of them rejects all values."""
+    """Return the last value that one of several tails accepts (:func:`_last_accepted`); beyond it, all tails reject."""
     last: float | None = None
     # The first, the last and the middle tail are tried first. The others seldom move the end.
     order = dict.fromkeys([0, len(tails) - 1, len(tails) // 2, *range(len(tails))])

@@ -321,7 +321,7 @@ class PrivateTest(Budgeted[Release]):
         return {"column": where["column"], "unit": where["unit"]}
 
     def check_tells(self) -> None:
-        """Refuse a private test whose alpha + beta is above 0.95: its decision would tell next to nothing."""
+        """Refuse a private test with alpha + beta above 0.95, whose decision would be little better than a coin's."""
         if self.private:
             check_better_than_a_coin(self.alpha, self.beta, self.n)
 

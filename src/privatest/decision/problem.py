@@ -78,7 +78,7 @@ class Problem:
 
     @property
     def pair(self) -> Pair:
-        """The two members, one of each hypothesis, that are the hardest to tell apart."""
+        """The member of each hypothesis such that the two are the hardest to distinguish."""
         return self.hypotheses.pair
 
 

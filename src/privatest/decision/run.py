@@ -75,7 +75,7 @@ def advantage_fact(alpha: float, beta: float) -> Fact:
 
 
 def check_better_than_a_coin(alpha: float, beta: float, n: int) -> None:
-    """Raise Infeasible for a test that tells next to nothing, before it is paid for."""
+    """Raise Infeasible, before a charge, for a test that is little better than a coin."""
     if 1 - alpha - beta < COIN:
         raise Infeasible(
             f"On {n} records the test has a type I error of {alpha:.3g} and a type II error of {beta:.3g}. A coin that "
@@ -249,7 +249,7 @@ class WithInterval:
 
 
 def _as_tuples(value: Any) -> Any:
-    """The value with tuples in place of lists, which is what JSON makes of them, at every depth."""
+    """Return the value with tuples in place of lists at every depth, because JSON writes tuples as lists."""
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
@@ -257,7 +257,7 @@ R = TypeVar("R", bound=Outcome)
 
 
 class Besides(ABC):
-    """An addition to a run's own answer, with a price of its own or for nothing."""
+    """An addition to a run's own answer, which is free or has its own price."""
 
     epsilon: Fraction | int = 0
     """The exact price of the addition."""
@@ -434,7 +434,7 @@ class Design(Designed, Generic[R]):
 
     @property
     def record_cells(self) -> Cells:
-        """The cells by which records are told apart. A record that lies in none of them makes no sense to it."""
+        """The cells that distinguish records. A record in none of them is odd."""
         cells: Cells = self.score.cells  # type: ignore[attr-defined]
         return cells
 
@@ -841,11 +841,11 @@ class Release(Outcome):
         )
 
     def _printed_pvalue(self, pvalue: float | None) -> Probability | None:
-        """A p-value as it is printed."""
+        """Return a p-value as it is printed."""
         return None if pvalue is None else Probability(pvalue, self.SMALLEST_PVALUE)
 
     def facts(self) -> list[Fact]:
-        """The values that left the data, their price and, where the test is known, its error rates."""
+        """Return the released values, their price and, if the test is at hand, its error rates."""
         test = self.design
         looks, level = "P" if self.decision == "null" else self.AWAY, None if test is None else test.alpha
         above, errors, two, against = "large values speak for P", "", False, ""
@@ -883,7 +883,7 @@ class Release(Outcome):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The document of every outcome; the kind of release only where it is not the statistic."""
+        """Return the document of the outcome. It names the kind of release only if that is not the statistic."""
         document = super().to_dict()
         if self.evalue is None:
             del document["evalue"]

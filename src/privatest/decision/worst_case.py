@@ -280,7 +280,7 @@ def worst_score(
 
 
 def score_for_sets(question: Hypotheses, sides: Sides, score: Score) -> Score:
-    """The score of the two nearest members, changed where it would not tell other members apart.
+    """Return the score of the two nearest members, changed where it would not distinguish other members.
 
     * Numbers that other members give, but not these two, have the score of the nearest number that these give, and not
       that of a record that makes no sense.
@@ -407,7 +407,7 @@ def _with_nearest_laws(score: Score, question: Hypotheses, sides: Sides) -> Scor
 def _worst_of_leaves(
     score: Score, leaves: Sequence[Leaf], side: Side, error: Callable[[Floats], float], bounds: Sequence[Known]
 ) -> list[Worst]:
-    """The worst laws of all parts of a set, by decreasing error."""
+    """Return the worst laws of all parts of a set, by decreasing error."""
     entries = (worst_laws(score, leaf, side, error, laws) for leaf, laws in zip(leaves, bounds, strict=True))
     return sorted(itertools.chain.from_iterable(entries), key=lambda entry: -entry.error)
 
@@ -428,7 +428,7 @@ def _error(support: Integers, n: int, noise: Noise, cutoff: Fraction, *, upper: 
 
 
 def _with_laws(score: Score, laws: list[list[Floats]], two: bool) -> Score:
-    """The same score with other laws, over all of its scores that one of them visits.
+    """Return the score with other laws, on the scores to which at least one of these laws gives mass.
 
     Args:
         laws: lowest of the null; highest of the alternative (below the null); highest of the null; lowest of the

@@ -429,7 +429,7 @@ class StreamRecords(StreamedRecords):
         return Promise()
 
     def is_shared(self) -> bool:
-        """Every row is a person of its own."""
+        """Return False, because each row belongs to a different person."""
         return False
 
     def count(self) -> int:

@@ -287,7 +287,7 @@ class SqlRecords(SourceRecords):
         return list(self._texts)
 
     def _distinct_groups(self, most: int | None = None) -> list[str]:
-        """Return the texts in g, in order; at most so many."""
+        """Return the distinct texts of the column g in order, at most ``most`` of them."""
         rows = self.rows.filter(self.rows.g.notnull())
         query = rows.select(g=self.language.exact(rows.g)).distinct()
         texts = self._run(query if most is None else query.limit(most))["g"].to_pylist()

@@ -84,7 +84,7 @@ def _ignore_warning(*_: Any, **__: Any) -> None:
 
 
 def _drop_logs() -> None:
-    """Install a factory of log records that empties those of a thread that reads."""
+    """Install a factory of log records that empties the log records of a thread that reads data."""
     standard = logging.getLogRecordFactory()
     if getattr(standard, "drops", None) is _thread:
         return
@@ -183,7 +183,7 @@ NO_ENDS = range(0)
 
 @dataclass(frozen=True)
 class Promise:
-    """How far one person reaches into records, whatever that person's rows hold.
+    """Bounds on the records that one person can contribute, whatever that person's rows hold.
 
     The number of a person's rows and their times are public.
 
@@ -375,7 +375,7 @@ Engines have no randomness of their own: the caller passes it.
 
 @dataclass(frozen=True, eq=False)
 class Surplus:
-    """Persons who have more rows than count: the cells of all their rows. Which ``most`` of them count is drawn later.
+    """The cells of all rows of persons with more than ``most`` rows. The rows that count are drawn later.
 
     Guarantees: the same persons give the same tables on every engine, in whatever order they were read.
 
@@ -590,7 +590,7 @@ class SourceRecords(Records):
 
     @abstractmethod
     def _rows(self) -> int:
-        """Return the number of records, from a reading of its own."""
+        """Return the number of records, from a separate reading of the source."""
 
     @abstractmethod
     def _sum(self, score: Score) -> tuple[int, int | Fraction]:

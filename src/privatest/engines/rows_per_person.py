@@ -45,7 +45,7 @@ GATHER = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class UnitRecords(StreamedRecords):
-    """The rows of a stream, those of each unit joined to at most ``most`` records. Rows without a unit do not count.
+    """The rows of a stream, at most ``most`` for each unit. Rows without a unit do not count.
 
     Sums take 24 bytes of memory for each distinct pair of unit and score, and a table of the units if these are texts.
     """

@@ -204,7 +204,7 @@ def _log_off(session: Any) -> Iterator[None]:
 
 
 def _await_tasks(context: Any) -> None:
-    """Wait for the tasks of a job that failed, because each of them may log the record that it fails at."""
+    """Wait for the tasks of a failed job, because each task may log the record at which it fails."""
     last = time.monotonic() + LAST_WORDS
     with suppress(Exception):
         tracker = context._jsc.sc().statusTracker()

@@ -97,7 +97,7 @@ def alternatives(
 
 
 def flipped(excess: Excess, n: int, p: Floats, distance: float, q: Floats) -> Iterator[Alternative]:
-    """Alternatives like q but with one symbol, of those with the most room to move, on the other side."""
+    """Return alternatives that differ from q in the side of one symbol, for the symbols with the most room to move."""
     room = _room(p, marginals(excess, n, p)[1])
     for symbol in np.argsort(-room, kind="stable")[:FLIPS]:
         gains = q > p
@@ -250,7 +250,7 @@ def two_point(target: Target) -> Excess:
 
 
 def _folded(n: int, index: int) -> Excess:
-    """The mean of the centres is index / LEVELS."""
+    """Return the excess statistic whose centres have the mean index / LEVELS."""
     centres = np.clip((index + np.arange(LEVELS)) // LEVELS, 0, n)
     return Excess(np.stack([n - centres, centres]).astype(np.int64), np.ones(LEVELS, dtype=np.int64), 2)
 
@@ -346,7 +346,7 @@ class Target:
     rows: int = 1
 
     def noise(self, width: int) -> Noise:
-        """The noise that hides all rows of a person, each of which moves T by at most ``width``."""
+        """Return the noise that hides all rows of a person. Each row changes T by at most ``width``."""
         return canonical_noise(self.notion, self.rows * width)
 
 

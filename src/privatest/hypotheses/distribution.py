@@ -111,7 +111,7 @@ class Leaf:
 
 
 class Numbers(Distribution):
-    """A distribution of numbers, on the integers or on the line; accurate in both of its tails."""
+    """A distribution of numbers, on the integers or on the real line, which is accurate in both tails."""
 
     @property
     @abstractmethod
@@ -288,7 +288,7 @@ class Labels(Distribution):
 
     @classmethod
     def from_array(cls, probabilities: ArrayLike, name: str = "distribution") -> Labels:
-        """Labels 0, 1, ..., k - 1. Numbers that nobody would type as probabilities are refused as data."""
+        """Return a law on the labels 0, ..., k - 1. Numbers that look like data, not probabilities, are refused."""
         data = False
         try:
             checked = check_probabilities(probabilities, name)
@@ -378,7 +378,7 @@ def _numbers(raw: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _could_be_typed(values: ArrayLike) -> bool:
-    """Whether these are few numbers from 0 to 1, not all of them 0 or 1; or nothing, or a table."""
+    """Whether a user may have typed these: few numbers from 0 to 1, not all 0 or 1; no numbers; or a table."""
     try:
         raw = np.asarray(values)
         if raw.ndim != 1 or raw.size == 0:

@@ -647,7 +647,7 @@ def _short(value: Any) -> str:
 
 
 def check_scale(ppf: Callable[[Floats], Any], text: str) -> None:
-    """Refuse a law of which doubles cannot hold the middle: squares and sums of its values would overflow or vanish."""
+    """Refuse a law whose quantiles are so large or so close that squares and sums of its values overflow or vanish."""
     with quiet():
         try:
             low, left, right, high = np.asarray(ppf(np.array([0.01, 0.25, 0.75, 0.99])), dtype=float).tolist()

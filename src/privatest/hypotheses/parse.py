@@ -511,7 +511,7 @@ def _check_same_labels(p: Labels, q: Labels) -> None:
 
 
 def as_distribution(law: Any, name: str = "distribution") -> Distribution:
-    """``law`` as a distribution, or an error that says which forms are accepted.
+    """Return ``law`` as a distribution; raise InvalidDistribution, which lists the accepted forms, for anything else.
 
     >>> as_distribution([0.5, 0.5]).kind, as_distribution("poisson(3)").kind
     ('labels', 'integers')
@@ -543,7 +543,7 @@ def as_distribution(law: Any, name: str = "distribution") -> Distribution:
 
 
 def as_hypothesis(law: Any, name: str = "hypothesis") -> Hypothesis:
-    """``law`` as a set of distributions; one distribution is the smallest set.
+    """Return ``law`` as a set of distributions; a single distribution is the smallest set.
 
     >>> as_hypothesis("normal(mean<=0, sd=1)"), as_hypothesis([0.5, 0.5])
     (normal(mean<=0, sd=1), categorical(0.5, 0.5))
@@ -580,7 +580,7 @@ def contaminated(centre: Any, share: float) -> Hypothesis:
 
 
 def any_of(*parts: Any) -> Hypothesis:
-    """One of these: distributions, or sets of them.
+    """Return the union of distributions and sets of distributions.
 
     Args:
         *parts: the distributions or sets, at least one.
@@ -627,7 +627,7 @@ def mixture(weights: ArrayLike, parts: Sequence[Any], name: str = "mixture") -> 
 
 
 def _from_scipy(frozen: Any, name: str) -> Distribution | None:
-    """The distribution of a scipy object; None if ``frozen`` is no scipy object."""
+    """Return the distribution of a scipy object, or None if ``frozen`` is not a scipy object."""
     if not type(frozen).__module__.startswith("scipy.") and not hasattr(frozen, "dist") and not hasattr(frozen, "rvs"):
         return None
     law = _from_scipy_stats(frozen, name)
@@ -643,7 +643,7 @@ def _from_scipy(frozen: Any, name: str) -> Distribution | None:
 
 
 def _from_scipy_stats(frozen: Any, name: str) -> Distribution | None:
-    """The distribution of a frozen ``scipy.stats`` object; None for any other object."""
+    """Return the distribution of a frozen ``scipy.stats`` object, or None for any other object."""
     stats: Any = sys.modules.get("scipy.stats")
     if stats is None:  # then nobody can have made one
         return None
@@ -676,7 +676,7 @@ def _check_scalar(frozen: Any, name: str) -> None:
 
 
 def _new_style(frozen: Any, name: str) -> Distribution:
-    """The distribution of one of scipy's newer objects, such as stats.Normal(mu=0, sigma=1)."""
+    """Return the distribution of one of scipy's newer objects, such as stats.Normal(mu=0, sigma=1)."""
     if "Discrete" in "".join(base.__name__ for base in type(frozen).__mro__):
         raise InvalidDistribution(
             f"{name} is a new-style discrete scipy distribution: use the classic one, such as stats.binom(10, 0.5)."
@@ -692,7 +692,7 @@ VANISHING = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Hypotheses:
-    """A null and an alternative hypothesis, with the two members that are the hardest to tell apart.
+    """A null and an alternative hypothesis, with the two members that are the hardest to distinguish.
 
     Attributes:
         null, alternative: sets of distributions; one distribution is the smallest set.
@@ -719,7 +719,7 @@ def pair_or_hypotheses(null: Any, alternative: Any) -> Pair | Hypotheses:
 
 
 def hardest_pair(null: Any, alternative: Any) -> Pair:
-    """The pair of P and Q or, if they are sets, of the two members that are the hardest to tell apart."""
+    """Return the pair of P and Q or, for sets, the pair of the two members that are the hardest to distinguish."""
     return make_hypotheses(null, alternative).pair
 
 

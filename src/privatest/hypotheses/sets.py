@@ -187,7 +187,7 @@ class Box(Hypothesis):
         return math.floor(middle) if self.family.parameters[which].rule[0].startswith("a whole number") else middle
 
     def halves(self, which: int) -> tuple[Box, Box]:
-        """The box cut in two along a parameter."""
+        """Return the two halves of the box along a parameter."""
         cut = self._inside(which)
         ends = [list(self.high), list(self.low)]
         ends[0][which] = ends[1][which] = cut
@@ -232,7 +232,7 @@ class Box(Hypothesis):
         return lower, upper
 
     def _computable(self, values: Sequence[float]) -> Numbers | None:
-        """The member, or None where its mass is so near to a limit that floating-point numbers do not tell it apart."""
+        """Return the member, or None if its mass is too near a limit to be distinguished from it in floating point."""
         try:
             return self.member(values)
         except InvalidDistribution:
@@ -250,7 +250,7 @@ def member_of(family: Family, values: tuple[float, ...]) -> Numbers:
 
 
 def _between(a: float, b: float) -> float:
-    """A number between two ends, of which one may be infinite."""
+    """Return a number between two ends, at most one of which is infinite."""
     if a == b:
         return a
     if math.isinf(a) and math.isinf(b):
@@ -343,7 +343,7 @@ def parameters_of(law: Distribution) -> tuple[Family, tuple[float, ...]] | None:
 def nearest_members(
     null: Distribution | Box, alternative: Distribution | Box
 ) -> list[tuple[Distribution, Distribution]]:
-    """Pairs of members that are hard to tell apart, the hardest ones among them if both sets are of one family."""
+    """Return pairs of members that are hard to distinguish, with the hardest pair if the sets are of one family."""
     boxes = [_as_box(each) for each in (null, alternative)]
     if boxes[0] is not None and boxes[1] is not None and boxes[0].family == boxes[1].family:
         choices = [

@@ -225,7 +225,7 @@ class NoiseMasses:
 
     @cached_property
     def _difference(self) -> Floats:
-        """Probabilities of the noise moved by one record, minus those of the noise."""
+        """Return the probabilities of the noise shifted by one record minus the probabilities of the noise."""
         return self._moved_less(self.masses)
 
     def _moved_less(self, masses: Floats) -> Floats:

@@ -181,7 +181,7 @@ class Curves:
 
     @property
     def _different_laws(self) -> tuple[Floats, ...]:
-        """Both laws, or one of them if they are the same object."""
+        """Return both laws, or only one if they are the same object."""
         return self._laws[:1] if self.null_law is self.alternative_law else self._laws
 
     def cdfs(self, offsets: Floats) -> tuple[Floats, Floats]:
@@ -243,7 +243,7 @@ class Curves:
 
     @property
     def everywhere(self) -> bool:
-        """Whether :meth:`cdfs` holds at all offsets, not only at those where the largest advantage may lie."""
+        """Whether :meth:`cdfs` holds at all offsets, not only at the offsets where the largest advantage may lie."""
         return self._finite._smooth
 
     @cached_property

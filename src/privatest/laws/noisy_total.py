@@ -385,7 +385,7 @@ class Bounded:
 
     @property
     def certified(self) -> float:
-        """The value if nine of its digits are known, else the upper bound: no tail is stated to be rarer than it is."""
+        """The value if nine of its digits are certain, else the upper bound, which is never too small."""
         return self.value if self.error <= max(POOR * self.value, PLAINLY_POSITIVE) else self.upper
 
 

@@ -254,7 +254,7 @@ class Statistic:
         return largest
 
     def _seen(self, number: int) -> Fraction:
-        """The observed sum over the records that are present, if these are so many."""
+        """Return the observed sum over the records that are present, if ``number`` records are present."""
         return Fraction(self.doubled, 2) - (0 if self.n is None else (self.n - number) * int(self.weights[-1]))
 
     def rough_tail(self, law: Floats, possible: Sequence[int], side: int) -> float:

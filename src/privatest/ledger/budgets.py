@@ -170,7 +170,7 @@ def account_of(budget: Notion) -> Account:
 
 
 class Account(ABC):
-    """One budget. What is spent is a text; the module's docstring says which.
+    """One budget. Spent amounts are texts, whose format the module's docstring defines.
 
     Guarantees: ``fits`` is never true if more is spent than was granted, whatever is rounded.
     """

@@ -240,7 +240,7 @@ def is_object(text: str) -> bool:
 
 
 def is_same_source(noted: Mapping[str, Any], address: DataAddress) -> bool | None:
-    """Whether a source is the recorded one; None if both are in memory, or none was recorded."""
+    """Return whether a source is the recorded one; None if both are in memory or no source was recorded."""
     if not noted or noted["identity"] == address.identity is None:
         return None
     return bool(noted["identity"] == address.identity)

@@ -157,7 +157,7 @@ def chance(value: float, digits: int = 3) -> str:
 
 
 def png(draw: Callable[[], Axes], *, dpi: int = 120) -> bytes:
-    """The picture that ``draw()`` makes on a figure of its own, as the bytes of a PNG file.
+    """Return the picture that ``draw()`` draws on a new figure, as the bytes of a PNG file.
 
     >>> import privatest as pt
     >>> png(pt.decompose("bernoulli(0.3)", "bernoulli(0.4)", epsilon=1).plot)[1:4]

@@ -139,7 +139,7 @@ def draw_rows(source: RandomSource, table: Integers, most: int) -> Integers:
 
 
 def draw_some(source: RandomSource, counts: Sequence[int], size: int) -> list[int]:
-    """Numbers of each kind among ``size`` things that are drawn without replacement; ``counts`` are those there are.
+    """Draw ``size`` things without replacement from ``counts`` of each kind; return the drawn number of each kind.
 
     Guarantees: every choice of so many things is equally likely. Draws as many integers as are chosen, or as are left,
     whichever are fewer (Floyd's algorithm: Bentley and Floyd 1987).

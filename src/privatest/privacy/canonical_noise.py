@@ -229,7 +229,7 @@ def canonical_noise(notion: Notion, width: int | Fraction, *, whole: bool = Fals
 
 
 def counts_noise(notion: Notion, around: Neighbourhood) -> Noise:
-    """The noise on each of many counts with which all of them together meet the notion.
+    """Return the noise to add to each of many counts so that all of them together meet the notion.
 
     Replacing a person takes up to ``rows`` records out of some counts and puts as many into others, which may all be
     different counts. :func:`counts_guarantee` says what hides that.

@@ -481,7 +481,7 @@ class Tv(Notion):
 
 @dataclass(frozen=True, repr=False)
 class Gdp(Notion):
-    """Gaussian differential privacy: neighbours are no easier to tell apart than N(0, 1) and N(mu, 1).
+    """Gaussian differential privacy: neighbours are no easier to distinguish than N(0, 1) and N(mu, 1).
 
     >>> round(float(Gdp(1).h(0.5)), 6)
     0.841345
@@ -886,7 +886,7 @@ def as_notion(value: Any, name: str = "privacy") -> Notion:
 
 
 def make_notion(epsilon: Number | None, privacy: Any) -> Notion:
-    """The notion from a function's arguments ``epsilon`` and ``privacy``. Exactly one of them must be given."""
+    """Return the notion that a function's arguments ``epsilon`` and ``privacy`` define. Exactly one must be given."""
     if (epsilon is None) == (privacy is None):
         if epsilon is None:
             raise InvalidInput("epsilon is missing: give epsilon=1, say, or privacy='zcdp(0.5)'.")

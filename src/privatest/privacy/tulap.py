@@ -265,7 +265,7 @@ class TruncatedTulap(Noise):
         return block <= last or (block == last + 1 and (place < whole or (place == whole and self._accepts(source))))
 
     def _accepts(self, source: RandomSource) -> bool:
-        """True with a probability equal to the share of its mass that the last value has."""
+        """Return True with a probability equal to the share of its mass that the last value has."""
         last, whole, _ = self._end
 
         def share(bits: int) -> tuple[int, int]:

@@ -156,7 +156,7 @@ def verify_privacy(
     neighbours: str = "replace",
     ordered: bool = True,
 ) -> Verification:
-    """Look at every data set of n records of the domain and all of its neighbours: is the mechanism private?
+    """Verify that a mechanism is private by its laws on all neighbouring data sets of n records of the domain.
 
     Args:
         mechanism: a function of a tuple of n records that returns the probabilities of its outputs: a mapping from
@@ -328,7 +328,7 @@ def _divergence(notion: Notion, chances: Sequence[tuple[Any, Any]]) -> float:
 
 
 def _log(chance: Any) -> float:
-    """The logarithm of a probability, even of a fraction that no double can tell from 0."""
+    """Return the logarithm of a probability, also of a fraction that is too small for a double."""
     if isinstance(chance, Fraction):
         return math.log(chance.numerator) - math.log(chance.denominator)
     return math.log(chance)

@@ -618,7 +618,7 @@ def _pictures(settings: dict[str, Any], parts: list[Any], main: Any, result: Any
 
 
 def _complete(settings: dict[str, Any], kind: str, main: Any) -> dict[str, Any]:
-    """Return the settings of the question, completed with those that the design chose."""
+    """Return the settings of the question and those that the design chose."""
     if kind != "test" or not isinstance(main, PrivateTest):
         return settings
     price = {"epsilon": main.epsilon} if isinstance(main.notion, Pure) else {"privacy": main.notion.text}

@@ -71,7 +71,7 @@ class Cells(ABC):
 
     @property
     def of_record(self) -> Cells:
-        """The cells by which the record itself is told apart, whatever group it is in."""
+        """The cells that distinguish the record itself, whatever its group."""
         return self
 
     @classmethod
@@ -449,7 +449,7 @@ class Score:
 
     @property
     def null_high_laws(self) -> tuple[Floats, ...]:
-        """The highest laws of the null hypothesis; its own law if it is not a set."""
+        """The highest laws of the null hypothesis, or its law if it is a single distribution."""
         return self.outer_null_laws or self.null_laws
 
     @cached_property

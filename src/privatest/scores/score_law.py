@@ -29,7 +29,7 @@ LAST_INTEGER = float(np.iinfo(np.int64).max)
 
 
 def score_law(score: Score, law: Distribution) -> tuple[Wholes, Floats]:
-    """Scores in increasing order and their probabilities for a record from ``law``; only those that are positive.
+    """Return the scores that a record from ``law`` can have, in increasing order, and their probabilities.
 
     Guarantees: probabilities sum to 1 within 1e-12.
     """

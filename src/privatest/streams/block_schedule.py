@@ -66,7 +66,7 @@ class SequentialTargets(NamedTuple):
     rows: int | None
 
     def cost(self, null: float, alternative: float) -> float:
-        """Return the expected number of records to make small, given those under P and under Q."""
+        """Return the number to minimise: the expected number of records under P, under Q, or the larger of the two."""
         return {"larger": max(null, alternative), "null": null, "alternative": alternative}[self.aim]
 
     def meets(self, null: Stopped, alternative: Stopped) -> bool:

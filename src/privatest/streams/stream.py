@@ -729,7 +729,7 @@ class Stream(OneProcess, Described, Generic[P, R]):
             return self._result
 
     def _append(self, record: Any) -> None:
-        """Append a record of any kind to those that wait."""
+        """Append a record of any kind to the waiting records."""
         if type(record) is np.float64:
             record = float(record)
         self._plain = self._plain and type(record) in PLAIN

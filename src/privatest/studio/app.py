@@ -168,7 +168,7 @@ def build(
 
 
 def _warm(lanes: dict[str, Lane]) -> None:
-    """Start the workers on the first requests of a page, those of its first answer before the others."""
+    """Start the workers on the first requests of a page, beginning with the requests of its first answer."""
 
     def first(job: str) -> Json:
         return body(f"/{job}")(**FIRST[job]).model_dump()

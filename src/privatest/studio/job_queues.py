@@ -246,7 +246,7 @@ class Lane:
             return pending
 
     def _leave(self, pending: _Job) -> None:
-        """Count one waiting request less; without any, drop the job."""
+        """Reduce the number of waiting requests by one; if it is 0 then, drop the job."""
         with self._lock:
             pending.waiting -= 1
             if pending.waiting > 0 or pending.future.done():
@@ -260,7 +260,7 @@ class Lane:
                 timer.start()
 
     def _stop(self, pending: _Job) -> None:
-        """Stop the computation if nobody waits for it."""
+        """Stop the computation if no request waits for it."""
         with self._lock:
             if pending.worker is not None and pending.waiting == 0:
                 pending.dropped = True

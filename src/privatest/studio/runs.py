@@ -62,7 +62,7 @@ class Folder:
         return None if self._root is None else str(self._root)
 
     def find(self, name: str) -> Path:
-        """Return the file of this name inside the folder. The refusal of another name does not tell what exists."""
+        """Return the file of this name inside the folder. The refusal of another name does not reveal what exists."""
         if name in self.demo_files:
             return self.demo_files[name]
         if self._root is None:
