@@ -62,7 +62,7 @@ class Atoms:
 
 
 def atoms_of(pair: Pair) -> Atoms:
-    """A discrete pair that dominates ``pair``: the pair itself if discrete, else two atoms for each cell.
+    """Return a discrete pair that dominates ``pair``: the pair itself if discrete, else two atoms for each cell.
 
     A cell lies between neighbouring landmarks, where the ratio is monotone; its masses are split between
     the ratio's least and largest value in it.
@@ -247,7 +247,7 @@ class RootLaw:
 
     @classmethod
     def from_levels(cls, levels: Floats, roots: Floats, step: float) -> RootLaw:
-        """A lattice law that dominates these levels, each split between its two lattice neighbours."""
+        """Return a lattice law that dominates these levels, each split between its two lattice neighbours."""
         below = np.floor(levels / step + 1e-9)
         exact = np.abs(levels / step - np.rint(levels / step)) < 1e-9
         below = np.where(exact, np.rint(levels / step), below)
@@ -280,7 +280,7 @@ class RootLaw:
         return self.powers([n])[0]
 
     def powers(self, counts: Sequence[int]) -> list[RootLaw]:
-        """The roots of each number of records together, from one transform."""
+        """Return the roots of each number of records together, from one transform."""
         most = max(counts, default=0)
         if most == 0:
             return [RootLaw(self.step, 0, np.ones(1)) for _ in counts]
@@ -302,7 +302,7 @@ class RootLaw:
         ]
 
     def coarser(self, step: float) -> RootLaw:
-        """A law that dominates this one, on a lattice of at least this step."""
+        """Return a law that dominates this one, on a lattice of at least this step."""
         positive = self.roots > 0
         if step <= self.step or not positive.any():
             return self

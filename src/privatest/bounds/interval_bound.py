@@ -41,7 +41,7 @@ Cdf = Callable[[int], float]
 
 
 def least_missed(pair: Pair, n: int, alpha: float) -> float:
-    """A lower bound on the type II error of all tests on n records whose type I error is at most alpha.
+    """Return a lower bound on the type II error of all tests on n records whose type I error is at most alpha.
 
     Guarantees: at most the best test's, up to rounding; equal to it if the family has a formula.
     """
@@ -55,7 +55,7 @@ def least_missed(pair: Pair, n: int, alpha: float) -> float:
 
 
 def least_missed_between(null: Distribution, alternative: Distribution, n: int, alpha: float) -> float | None:
-    """The least type II error of all tests by a formula; None if there is none for the two distributions."""
+    """Return the least type II error of all tests by a formula; None if there is none for the two distributions."""
     one, other = parameters_of(null), parameters_of(alternative)
     if one is None or other is None or one[0] != other[0]:
         return None
@@ -172,7 +172,7 @@ class PrivateIntervals:
     moves: bool = False
 
     def lengths(self, values: Sequence[float], ends: Sequence[tuple[float, float]]) -> Floats:
-        """A lower bound on the mean length of an interval, for each of these values of the parameter.
+        """Return a lower bound on the mean length of an interval, for each of these values of the parameter.
 
         Args:
             values: values of the parameter, best in order, since shapes found at one help at the next.
@@ -196,7 +196,7 @@ class PrivateIntervals:
         return lengths
 
     def _side(self, at: float, end: float, cached: _Shapes, points: int = FEW) -> list[_Steps]:
-        """The bounds for all tests and for private tests, between a value and an end.
+        """Return the bounds for all tests and for private tests, between a value and an end.
 
         Args:
             known: shapes of a value nearby, used instead of a search; if empty, it is filled with those found.
@@ -292,7 +292,7 @@ class PrivateIntervals:
         return far
 
     def _last_relevant(self, at: float, end: float) -> float:
-        """A value beyond which intervals hold no value with a probability of at least ``SELDOM``."""
+        """Return a value beyond which intervals hold no value with a probability of at least ``SELDOM``."""
         far = end
         while abs(far - at) > abs(end - at) / 2**20 and self._held_by_any(at + (far - at) / 1.5, at) < SELDOM:
             far = at + (far - at) / 1.5

@@ -108,7 +108,7 @@ def balanced(tables: Sequence[ErrorTable], lengths: Sequence[int], ratio: Floats
 
 
 def error_tables(problems: Sequence[TwoPoint]) -> list[ErrorTable]:
-    """The tables of two-point problems under epsilon-DP."""
+    """Return the tables of two-point problems under epsilon-DP."""
     tables = [ErrorTable(*problem.rates, turns=problem.turns, gap=problem.gap) for problem in problems]
     values = balanced(tables, [len(_PEAK_GRID)] * len(tables), np.tile(_PEAK_GRID, len(tables)))
     tops = values.reshape(len(tables), -1).argmax(axis=1)
@@ -240,7 +240,7 @@ class Certificate:
             self._tables.update(zip(counts, error_tables(problems), strict=True))
 
     def _total(self, pieces: list[_Piece], size: int) -> float:
-        """The weighted error of all pieces, in batches of moderate size."""
+        """Return the weighted error of all pieces, in batches of moderate size."""
         ordered = sorted(pieces, key=lambda piece: piece.movers)
         total, batch, points = 0.0, [], 0
         for index, piece in enumerate(ordered):
@@ -258,7 +258,7 @@ class Certificate:
         return total
 
     def _trimmed(self, law: RootLaw) -> RootLaw:
-        """The law without the roots far out, which are too small to matter."""
+        """Return the law without the roots far out, which are too small to matter."""
         relevant = np.flatnonzero(law.roots > 0.01 * self.effort.dropped * self.error * law.roots.max())
         if len(relevant) == 0:  # the roots of so many records underflow; dropping them is safe
             return RootLaw(law.step, 0, np.zeros(1))
@@ -342,7 +342,7 @@ class Certificate:
         return errors * np.exp(-epsilon * k / 2)
 
     def _hidden_table(self, tails: int, movers: int) -> ErrorTable:
-        """The errors of k tails and K movers under any notion.
+        """Return the errors of k tails and K movers under any notion.
 
         If there are both, a chain need not be the best test (if movers reveal little, the same answer for all of them
         is better). The bound is that of movers that reveal as much as tails, which can only help the tester.
@@ -362,7 +362,7 @@ class Certificate:
 
 
 def loss_of(notion: Notion) -> float:
-    """The epsilon of the pure notion with the same gain from one record."""
+    """Return the epsilon of the pure notion with the same gain from one record."""
     return notion.epsilon if isinstance(notion, Pure) else 2 * math.atanh(min(notion.gain(), 1 - 1e-15))
 
 
@@ -428,7 +428,7 @@ def lower_bound(
     alpha: float | None = None,
     beta: float | None = None,
 ) -> int:
-    """A number of records such that no private test with fewer meets the goal, by default an advantage of 2/3.
+    """Return a number of records such that no private test with fewer meets the goal, by default an advantage of 2/3.
 
     For sets of distributions it is the bound for their hardest members.
 
@@ -479,7 +479,7 @@ def records_bound(pair: Pair, notion: Notion, goal: Goal) -> int:
 
 
 def advantage_bound(pair: Pair, notion: Notion, n: int) -> float:
-    """An upper bound on the advantage of every private test on n records.
+    """Return an upper bound on the advantage of every private test on n records.
 
     Guarantees: at least the best test's advantage, up to 1e-9; at most 1; equal to it on two-point domains.
     """
@@ -514,7 +514,7 @@ class Guide:
 def missed_bound(
     pair: Pair, notion: Notion, n: int, alpha: float, guide: Guide | None = None, *, walk: bool = True
 ) -> tuple[float, Guide | None]:
-    """A lower bound on the type II error of private tests on n records whose type I error is at most alpha.
+    """Return a lower bound on the type II error of private tests on n records whose type I error is at most alpha.
 
     Args:
         guide: result for a similar pair, whose shape is used; None: the best shape is searched.
@@ -591,7 +591,7 @@ TILTS = (0.0, -0.25, 0.25, -0.5, 0.5, -1.0, 1.0)
 
 
 def _best_tilt(search: _Search, shape: Shape, goal: Goal, n: int) -> tuple[_Search, _Aim]:
-    """The weights that prove most at n."""
+    """Return the weights that prove most at n."""
     aims = [_Aim.of(goal, more) for more in TILTS]
     searches = [_Search(search.atoms, search.notion, aim.error, n, aim.tilt) for aim in aims]
     return min(zip(searches, aims, strict=True), key=lambda each: each[0].at(shape, CAREFUL)(n) - each[1].target)
@@ -604,7 +604,7 @@ def _from_above(search: _Search, n: int) -> list[Shape]:
 
 
 def _larger(notion: Notion, times: float) -> Notion:
-    """The notion with a budget larger by a factor: of the loss, or its square if the budget is a divergence."""
+    """Return the notion with a budget larger by a factor: of the loss, or its square if the budget is a divergence."""
     factor = rational(times)
     if isinstance(notion, Tv):
         return Tv(min(notion.eta * factor, (1 + notion.eta) / 2))
@@ -620,7 +620,7 @@ def _larger(notion: Notion, times: float) -> Notion:
 
 
 def _two_rates(atoms: Atoms) -> tuple[float, float] | None:
-    """The probabilities under P and under Q of the larger ratio, if there are only two ratios; else None."""
+    """Return the probabilities under P and under Q of the larger ratio, if there are only two ratios; else None."""
     order = np.argsort(atoms.levels)
     levels = atoms.levels[order]
     # Levels that agree up to rounding are one.
@@ -644,7 +644,7 @@ def _two_point_best(n: int, rates: tuple[float, float], notion: Notion) -> float
 
 
 def _two_point_value(rates: tuple[float, float], notion: Notion, goal: Goal) -> tuple[Callable[[int], float], float]:
-    """The best test's value as a function of n, exact where it is near the goal, and the goal."""
+    """Return the best test's value as a function of n, exact where it is near the goal, and the goal."""
     if goal.alpha is not None:
         level, target = goal.alpha, 1 - (goal.beta or 0.0)
 
@@ -742,23 +742,23 @@ class _Search:
     _certificates: dict[tuple[Shape, Effort], Certificate] = field(default_factory=dict)
 
     def certificate(self, shape: Shape, effort: Effort) -> Certificate:
-        """The certificate of a shape."""
+        """Return the certificate of a shape."""
         if (shape, effort) not in self._certificates:
             split = split_atoms(self.atoms, shape)
             self._certificates[shape, effort] = Certificate(split, self.notion, effort, self.error, self.tilt)
         return self._certificates[shape, effort]
 
     def at(self, shape: Shape, effort: Effort) -> Callable[[int], float]:
-        """The bound of a shape as a function of n."""
+        """Return the bound of a shape as a function of n."""
         return self.certificate(shape, effort).bound
 
     def guide(self, shape: Shape) -> Guide:
-        """The shape in terms that fit another pair."""
+        """Return the shape in terms that fit another pair."""
         tails = None if shape.top is None else self.n * max(e.beyond(shape.top) for e in self._closed(shape.open_side))
         return Guide(tails, shape.cuts, shape.open_side)
 
     def guided(self, guide: Guide) -> Shape:
-        """The shape of this pair that a guide describes."""
+        """Return the shape of this pair that a guide describes."""
         closed = self._closed(guide.open_side)
         top = None if guide.tails is None else self._level_of(guide.tails, closed)
         if top is None and guide.open_side != 0:
@@ -766,7 +766,7 @@ class _Search:
         return Shape(top, guide.cuts, guide.open_side)
 
     def _closed(self, side: int) -> list[Atoms]:
-        """The sides that a clamp closes."""
+        """Return the sides that a clamp closes."""
         up, down = self.atoms, self.atoms.mirrored
         return [up, down] if side == 0 else [down] if side == 1 else [up]
 
@@ -791,7 +791,7 @@ class _Search:
         return _near_the_best(first), _near_the_best(second)
 
     def _descend(self, n: int, side: int, start: Shape | None) -> list[list[_Ranked]]:
-        """The best three shapes seen while stepping to better neighbours on the ladders of tops and cuts.
+        """Return the best three shapes seen while stepping to better neighbours on the ladders of tops and cuts.
 
         One list for the best start, and one for the second best if that is nearly as good.
         """
@@ -853,7 +853,7 @@ class _Search:
         return self._ladders[side]
 
     def _level_of(self, count: float, closed: list[Atoms]) -> float | None:
-        """The level beyond which ``count`` tails are expected among n records; None if there is none."""
+        """Return the level beyond which ``count`` tails are expected among n records; None if there is none."""
 
         def excess(level: float) -> float:
             return self.n * max(each.beyond(level) for each in closed)

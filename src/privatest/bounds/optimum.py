@@ -176,7 +176,7 @@ class HistogramTest(Design[Release]):
         return bool(null_kept and np.all((DENOMINATOR - low) * common <= (DENOMINATOR - high) * top + more))
 
     def largest_log_ratio(self) -> float:
-        """The largest log-ratio of the probabilities of either decision over all neighbours."""
+        """Return the largest log-ratio of the probabilities of either decision over all neighbours."""
         low, high = (ends.astype(np.float64) for ends in self._extremes)
         if len(low) == 0:
             return 0.0
@@ -234,7 +234,7 @@ class HistogramTest(Design[Release]):
         return Release
 
     def question(self) -> dict[str, Any]:
-        """The whole test."""
+        """Return the whole test."""
         return {"test": self.to_dict()}
 
     @property
@@ -250,14 +250,14 @@ class HistogramTest(Design[Release]):
         check_count(records.count(), self.n)
 
     def draw(self, records: Records, source: RandomSource) -> Draw:
-        """The decision, by an exact coin of the histogram's probability."""
+        """Return the decision, by an exact coin of the histogram's probability."""
         counts = np.zeros(self.histograms.classes, dtype=np.int64)
         np.add.at(counts, self.members, records.histogram(self.cells, partial(draw_rows, source)))
         numerator = int(self.numerators[self.histograms.rank(counts[None, :])[0]])
         return "null" if bernoulli(numerator, DENOMINATOR, source) else "alternative"
 
     def release(self, draw: Decision, *, simulated: bool = False) -> Release:
-        """A release that carries the decision only."""
+        """Return a release that carries the decision only."""
         return Release(
             decision=draw,
             statistic=None,
@@ -287,7 +287,7 @@ class HistogramTest(Design[Release]):
         return f"Histogram test {self.name!r} of {self.null} against {self.alternative}"
 
     def facts(self) -> list[Fact]:
-        """The question and the exact error rates."""
+        """Return the question and the exact error rates."""
         return [
             Fact("null", self.null, "the null hypothesis P"),
             Fact("alternative", self.alternative, "the alternative Q"),
@@ -386,7 +386,7 @@ class Optimum(Described):
         return f"The best private test of {self.null} against {self.alternative}{at}"
 
     def facts(self) -> list[Fact]:
-        """The facts of the test, and the bound that no private test exceeds."""
+        """Return the facts of the test, and the bound that no private test exceeds."""
         if self.runnable is not None:
             facts = self.runnable.facts()
         else:
@@ -429,7 +429,7 @@ def optimum(
     n: int,
     alpha: float | None = None,
 ) -> Optimum:
-    """The best private test of P against Q on n records; finite domains only.
+    """Return the best private test of P against Q on n records; finite domains only.
 
     Args:
         null, alternative: P and Q.
@@ -503,7 +503,7 @@ def optimum_sample_size(
     alpha: float | None = None,
     beta: float | None = None,
 ) -> int:
-    """The smallest n at which some private test meets the goal; so does the best test on any larger n.
+    """Return the smallest n at which some private test meets the goal; so does the best test on any larger n.
 
     Args:
         null, alternative, epsilon, privacy: as for :func:`privatest.optimum`.
@@ -525,7 +525,7 @@ def optimum_sample_size(
 
 
 def _two_points(problem: Chains, level: float | None) -> tuple[float, float]:
-    """The best value and its threshold, in rungs of the problem's chains."""
+    """Return the best value and its threshold, in rungs of the problem's chains."""
     if level is not None:
         beta, at = problem.beta_at(level)
         return 1 - beta, at
@@ -610,7 +610,7 @@ class Program:
         return rows[:, 0], rows[:, -1]
 
     def solved(self, target: float | None = None) -> tuple[Floats, float]:
-        """An optimal g up to the solver's tolerance, and an upper bound on the value of every private test.
+        """Return an optimal g up to the solver's tolerance, and an upper bound on the value of every private test.
 
         If h is curved, no cuts are added once the bound is below ``target``, or g, made private, reaches it.
         """
@@ -634,12 +634,12 @@ class Program:
         return self.solved(target)[1] >= target
 
     def _solved_under(self, cuts: _Cuts) -> tuple[Floats, float]:
-        """The best g under these inequalities and an upper bound on its value, by a linear program."""
+        """Return the best g under these inequalities and an upper bound on its value, by a linear program."""
         least = None if self.level is None else (self.laws[0], 1.0 - self.level)
         return solved_program(self.gain, self.histograms, (cuts.high, cuts.low), (cuts.a, cuts.b, cuts.c), least)
 
     def _excess(self, g: Floats) -> Floats:
-        """The violation of h by each set of neighbours."""
+        """Return the violation of h by each set of neighbours."""
         values, place = np.unique(g[self.ends[0]], return_inverse=True)
         steps = np.array([self.notion.step(value, 1 - value)[0] for value in values.tolist()])
         return np.asarray(g[self.ends[1]] - steps[place])
@@ -682,7 +682,7 @@ class _Cuts:
 
     @classmethod
     def everywhere(cls, program: Program, lines: list[tuple[float, float]]) -> _Cuts:
-        """The inequalities of each line and its mirror image, for every set of neighbours."""
+        """Return the inequalities of each line and its mirror image, for every set of neighbours."""
         low, high = program.ends
         size = len(low)
         return cls._joined(
@@ -737,13 +737,13 @@ def _float_line(notion: Notion) -> tuple[float, float] | None:
 
 
 def _first_points(notion: Notion) -> list[float]:
-    """The first points of contact with h; with their mirror images they cover it."""
+    """Return the first points of contact with h; with their mirror images they cover it."""
     low = notion.balanced[0]
     return [low, low / 3, low / 30, low / 1000]
 
 
 def _repaired(g: Floats, program: Program, line: Line) -> Integers:
-    """A private test close to g, which is nearly private, in units of 1/DENOMINATOR.
+    """Return a private test close to g, which is nearly private, in units of 1/DENOMINATOR.
 
     Shrinking towards 1/2 by a share s leaves of a violation v at most (1 - s) v - s ((E - 1)/2 + delta). So with v the
     largest violation, rounding included, s = v/((E - 1)/2 + delta + v) is enough.

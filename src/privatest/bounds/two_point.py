@@ -91,7 +91,7 @@ class TwoPoint:
         return 2 * math.sqrt(alphas[right] * betas[left]) * math.exp(-self.epsilon * apart / 2)
 
     def best(self) -> tuple[float, int]:
-        """The largest advantage and its threshold j."""
+        """Return the largest advantage and its threshold j."""
         alphas, betas = self.rates
         top = int(np.argmin(alphas + betas))
         value, threshold = 1.0 - float(alphas[top] + betas[top]), int(self.thresholds[top])
@@ -245,7 +245,7 @@ class Chains:
         return 1.0 - float((a + b).min()), 1.0 - float((c + d).min())
 
     def best(self) -> tuple[float, float]:
-        """The largest advantage and its threshold."""
+        """Return the largest advantage and its threshold."""
         (first, a, b), _ = self.outlines
         top = int(np.argmin(a + b))
         value, at = 1.0 - float(a[top] + b[top]), float(first + top)
@@ -260,12 +260,12 @@ class Chains:
         return (refined, float(minimum.x)) if refined > value else (value, at)
 
     def beta_bounds(self, level: float) -> tuple[float, float]:
-        """A lower and an upper bound on the least type II error at a type I error of at most ``level``."""
+        """Return a lower and an upper bound on the least type II error at a type I error of at most ``level``."""
         (_, a, b), (c, d) = self.outlines
         return float(np.interp(level, c, d)), float(np.interp(level, a, b))
 
     def beta_at(self, level: float) -> tuple[float, float]:
-        """The least type II error at a type I error of at most ``level``, and its threshold."""
+        """Return the least type II error at a type I error of at most ``level``, and its threshold."""
         (first, a, _), _ = self.outlines
         place = int(np.searchsorted(a, level, side="right")) - 1
         if place >= len(a) - 1:  # the type II error is 0
@@ -281,7 +281,7 @@ class Chains:
         return self.errors(at)[1], at
 
     def start(self, threshold: float) -> tuple[int, Odds]:
-        """A count in the middle of the chain of this threshold, and the probability of "null" there."""
+        """Return a count in the middle of the chain of this threshold, and the probability of "null" there."""
         ladder = self.ladder
         count = -(math.floor(-threshold) // ladder.fine)
         rung = count * ladder.fine - threshold
@@ -304,7 +304,7 @@ class Chains:
 
 
 def corners(problem: Chains, certain: int) -> tuple[Floats, Floats]:
-    """A polygon nowhere above the errors, if ``certain`` more records are "+" under P and "-" under Q."""
+    """Return a polygon nowhere above the errors, if ``certain`` more records are "+" under P and "-" under Q."""
     alphas, betas = problem.rates
     _, a, b = _both_errors(alphas, betas, certain * problem.ladder.fine)
     return outline(a, b, straight=is_straight(problem.notion), accurate=alphas.accurate)
@@ -378,7 +378,7 @@ def outline(a: Floats, b: Floats, *, straight: bool, accurate: bool = True) -> t
 
 
 def _hull(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The points below every straight line between two others, for increasing ``a``.
+    """Return the points below every straight line between two others, for increasing ``a``.
 
     Each round examines every other point, so that its two neighbours stay: of points that agree up to rounding
     one is left.

@@ -179,7 +179,7 @@ class SumsModel:
         return bounds
 
     def rough(self, beta: float, runs: int = 1_000, seed: int = _SEED) -> FailureCurve:
-        """An approximation of :meth:`failures` to compare designs, with k* amid its block, the hardest place."""
+        """Return an approximation of :meth:`failures` to compare designs, with k* amid its block, the hardest place."""
         side = min(self._side(beta), _ROUGH_SIDE)
         distances = self._distances(side)
         rng = np.random.default_rng(seed)
@@ -238,12 +238,12 @@ class SumsModel:
         return failed / runs
 
     def _positions(self, blocks: int) -> Integers:
-        """The candidate positions, counted from the first record of the first block."""
+        """Return the candidate positions, counted from the first record of the first block."""
         inner = np.arange(blocks, dtype=np.int64)[:, None] * self.block + np.array(self.olds[:-1], dtype=np.int64)
         return np.append(inner.ravel(), blocks * self.block)
 
     def _posterior(self, outcomes: Integers) -> Floats:
-        """The posterior weights of the candidate positions, the largest being 1, for each row of outcomes."""
+        """Return the posterior weights of the candidate positions, the largest being 1, for each row of outcomes."""
         count, blocks = outcomes.shape
         before = np.zeros((count, blocks + 1))
         np.cumsum(self.log_odds[outcomes], axis=1, out=before[:, 1:])
@@ -256,7 +256,7 @@ class SumsModel:
         return np.asarray(np.exp(weights, out=weights))
 
     def locate(self, outcomes: Integers) -> int:
-        """The median of the posterior, counted from the first record of the first block."""
+        """Return the median of the posterior, counted from the first record of the first block."""
         before = np.zeros(len(outcomes) + 1)
         np.cumsum(self.log_odds[outcomes], out=before[1:])
         # Blocks more than 60 nats below the best cannot move the median, even ten million of them.
@@ -293,7 +293,7 @@ class SumsDetector(BlocksDetector, ScoredDetector):
 
     @classmethod
     def of(cls, score: Score, noise: Noise, block: int, false_alarm: float | None) -> SumsDetector:
-        """The detector whose threshold keeps the probability of a false alarm at most ``false_alarm``."""
+        """Return the detector whose threshold keeps the probability of a false alarm at most ``false_alarm``."""
         if false_alarm is None:
             return cls(score, noise, block)
         alarm = SuffixAlarm.calibrated(*SumsModel(law_of(score), noise, block).votes, false_alarm, None)
@@ -369,7 +369,7 @@ class SumsDetector(BlocksDetector, ScoredDetector):
         return tuple(sentences) if looked else None
 
     def _away(self, total: float, blocks: int, law: Floats) -> float:
-        """The standard deviations by which a noisy sum of blocks exceeds its mean under a law of the score."""
+        """Return the standard deviations by which a noisy sum of blocks exceeds its mean under a law of the score."""
         block, support = self.block, self.score.support
         mean = float(law @ support)
         variance = float(law @ (support - mean) ** 2)

@@ -519,7 +519,7 @@ class BitsDetector(BlocksDetector):
 
     @classmethod
     def of(cls, voter: Voter, false_alarm: float | None) -> BitsDetector:
-        """The detector whose threshold keeps the probability of a false alarm at most ``false_alarm``."""
+        """Return the detector whose threshold keeps the probability of a false alarm at most ``false_alarm``."""
         model = BitsModel(voter.test.n, voter.test.alpha, voter.test.beta)
         if false_alarm is None:
             return cls(voter, model.alpha, model.beta)

@@ -269,7 +269,7 @@ class PublicOrder(Besides):
         return cls() if public_order else None
 
     def question(self) -> dict[str, Any]:
-        """The setting that distinguishes a request with it from one without."""
+        """Return the setting that distinguishes a request with it from one without."""
         return {"public_order": True}
 
     def prepared(self, design: Any, records: Any) -> Any:  # noqa: ARG002 - the same for every design

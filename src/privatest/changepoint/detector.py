@@ -87,7 +87,7 @@ class Detector(ABC):
 
     @abstractmethod
     def question(self) -> list[Any]:
-        """The scores or the test as JSON, which the descriptions of P and Q may not determine."""
+        """Return the scores or the test as JSON, which the descriptions of P and Q may not determine."""
 
     def missed(self, distances: Integers) -> Floats | None:  # noqa: ARG002 - the default of those without an alarm
         """Bounds on Pr["no change"] for changes at these distances from the end; None if a change is always named."""

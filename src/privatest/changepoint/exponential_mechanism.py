@@ -196,7 +196,7 @@ class ExponentialModel:
         return worst_of(curves)
 
     def rough(self, beta: float, runs: int = 1_000, seed: int = _SEED) -> FailureCurve:
-        """An approximation of :meth:`failures` to compare designs."""
+        """Return an approximation of :meth:`failures` to compare designs."""
         cells = max(math.ceil(math.log(1e3 / beta) / (self.decay * self.stride)), 4)
         distances = np.arange(cells, dtype=np.int64) * self.stride
         means = self._simulate(self.stride // 2, cells, distances, runs, np.random.default_rng(seed))
@@ -257,7 +257,7 @@ class ExponentialDetector(ScoredDetector):
         return self.epsilon <= loss_range(notion)
 
     def draw(self, records: Records, n: int, source: RandomSource) -> int:
-        """The index, a multiple of the stride.
+        """Return the index, a multiple of the stride.
 
         Equal values of an order are sorted by score and not refused: a sum of the k smallest of some scores changes by
         no more, and in the same direction, as a score that is replaced.

@@ -135,7 +135,7 @@ class Profile:
         return float(sizes[order][np.searchsorted(below, 0.7 * below[-1])]) or 1.0
 
     def centre(self, clamp: tuple[float, float]) -> float:
-        """The midpoint of the two means of the clamped ratio, which is about the threshold for one record."""
+        """Return the midpoint of the two means of the clamped ratio, which is about the threshold for one record."""
         values = np.clip(self.ratios, *clamp)
         return float(np.sum((self.p + self.q) * values)) / 2
 
@@ -153,7 +153,7 @@ def _worst(part: Leaf | None, law: Floats, side: Side) -> Floats:
 
 
 def profile_of(pair: Pair, between: Distribution | None = None) -> Profile:
-    """The profile of a pair, from its atoms or from the cells between the landmarks of a continuous pair.
+    """Return the profile of a pair, from its atoms or from the cells between the landmarks of a continuous pair.
 
     Args:
         pair: the pair of P and Q.
@@ -194,7 +194,7 @@ def tuned_clamps(
     around: Neighbourhood = REPLACE,
     chains: Sequence[Fraction | None] = (None,),
 ) -> tuple[Clamp, ...]:
-    """The clamp (a, b) with the largest margin at n records, and for few values the next best clamps.
+    """Return the clamp (a, b) with the largest margin at n records, and for few values the next best clamps.
 
     For three values every place of the middle one on the lattice is tried, which covers all clamps. Otherwise both ends
     are searched on a grid, then by a pattern search from the best two points of the grid: error rates are smooth in the
@@ -416,7 +416,7 @@ class Tuner:
         return method.threshold is None and (method.kind in CALIBRATED or self.goal.alpha is not None)
 
     def _with(self, *, problem: Problem | None = None, **fixed: Any) -> Tuner:
-        """A tuner for another notion of privacy or other neighbours, or with other settings of the method."""
+        """Return a tuner for another notion of privacy or other neighbours, or with other settings of the method."""
         method = replace(self.method, **fixed) if fixed else self.method
         return Tuner(problem or self.problem, method, self.goal, relative=self)
 
@@ -429,11 +429,11 @@ class Tuner:
         return self._with(release="statistic")
 
     def with_clamp_for(self, n: int) -> Tuner:
-        """A tuner that uses the clamp of n records for every number of records."""
+        """Return a tuner that uses the clamp of n records for every number of records."""
         return self._with(clamp=self.clamp_for(n)) if self.method.clamp == "tuned" else self
 
     def at_epsilon(self, epsilon: Number, clamp: ChosenClamp | None = None) -> Tuner:
-        """A tuner for the same problem at another epsilon, perhaps with a fixed clamp."""
+        """Return a tuner for the same problem at another epsilon, perhaps with a fixed clamp."""
         problem = replace(self.problem, privacy=Pure(rational(epsilon, "epsilon")))
         return self._with(problem=problem, clamp=clamp or self.method.clamp)
 
@@ -456,7 +456,7 @@ class Tuner:
             yield from self.statistic_tuner.rivals(n)
 
     def test(self, n: int) -> PrivateTest:
-        """The best test on n records, of this tuner and its rivals."""
+        """Return the best test on n records, of this tuner and its rivals."""
         rivals = list(self.rivals(n))
         best = max((self, *rivals), key=lambda one: round(one.own_margin(n), 12)) if rivals else self
         return best._own_test(n)
@@ -500,11 +500,11 @@ class Tuner:
         return paper_clamp(self.pair, self.problem.privacy.equivalent)
 
     def clamp_for(self, n: int) -> ChosenClamp:
-        """The clamp of the test on n records."""
+        """Return the clamp of the test on n records."""
         return self.clamps_for(n)[0]
 
     def clamps_for(self, n: int) -> Sequence[ChosenClamp]:
-        """The clamp of the test on n records and, if it is tuned, the next best clamps."""
+        """Return the clamp of the test on n records and, if it is tuned, the next best clamps."""
         if not isinstance(self.method.clamp, str):
             return (self.method.clamp,)
         if self.method.clamp == "paper":
@@ -531,7 +531,7 @@ class Tuner:
         return chain_starts(self.problem.privacy) if self.method.kind == "stair" else (None,)
 
     def start_for(self, n: int) -> Fraction | None:
-        """The best start of the decision's chain for n records, under the laws of the pair."""
+        """Return the best start of the decision's chain for n records, under the laws of the pair."""
         starts = self._chain_starts
         if len(starts) == 1:
             return starts[0]
@@ -550,14 +550,14 @@ class Tuner:
         return self.goal.margin(Curves.of(score, n, noise))
 
     def score_for(self, n: int) -> Score:
-        """The score of the test on n records, with the worst laws of sets."""
+        """Return the score of the test on n records, with the worst laws of sets."""
         if not self.method.private:
             return whole_score(self.pair, n)
         worst = self._worst_case(n)
         return self._pair_score(self.clamp_for(n)) if worst is None else worst.score
 
     def _pair_score(self, clamp: ChosenClamp) -> Score:
-        """The score with this clamp and the laws of the pair."""
+        """Return the score with this clamp and the laws of the pair."""
         if clamp not in self._scores:
             score = kind_score(self.pair, self.method.kind, clamp)
             sets = self.problem.hypotheses
@@ -565,7 +565,7 @@ class Tuner:
         return self._scores[clamp]
 
     def _worst_case(self, n: int) -> WorstCase | None:
-        """The worst laws of sets for the test on n records; None for two distributions."""
+        """Return the worst laws of sets for the test on n records; None for two distributions."""
         if self.sides is None:
             return None
         clamp, method = self.clamp_for(n), self.method
@@ -611,7 +611,7 @@ class Tuner:
         return one_law and coin and self._calibrated and self.method.private and self.problem.around.kind == "replace"
 
     def sample_size(self, between: tuple[int, int] | None = None) -> int:
-        """The smallest n such that the tests on n records, and on any larger number of records, meet the goal.
+        """Return the smallest n such that the tests on n records, and on any larger number of records, meet the goal.
 
         Args:
             between: two numbers of records. The goal is known to be missed with fewer than the first, and to be met
@@ -631,7 +631,7 @@ class Tuner:
         return self._sample_size
 
     def _crossing(self, between: tuple[int, int] | None) -> int:
-        """An n at which this tuner's own test meets the goal, while n - 1 records do not."""
+        """Return an n at which this tuner's own test meets the goal, while n - 1 records do not."""
         if between is not None:
             least, enough = between
             if enough - least < FEW_NUMBERS or tuning_size(least) == tuning_size(enough):
@@ -676,7 +676,7 @@ class Tuner:
         return self._margin(score, self._noise(score, self.clamp_for(n), None), n) >= 2 * SLACK
 
     def _guess(self) -> int:
-        """A number of records near the sample size, from a normal approximation and the coarse profile."""
+        """Return a number of records near the sample size, from a normal approximation and the coarse profile."""
         kind, profile, privacy, around = self.method.kind, self.profile, self.problem.privacy, self.problem.around
         if kind == "llr":
             return self._guess_without_privacy()
@@ -698,7 +698,7 @@ class Tuner:
         return min(first_true_near(with_starts, n, most=MOST_RECORDS), MOST_RECORDS)
 
     def _guess_without_privacy(self) -> int:
-        """The sample size without privacy, by a normal approximation.
+        """Return the sample size without privacy, by a normal approximation.
 
         The totals of n log ratios under P and Q are about sqrt(-8 n log(1 - H^2)) standard deviations apart.
         """

@@ -49,7 +49,7 @@ def from_score(
     cutoffs: Sequence[Fraction] | None = None,
     start: Fraction | None = None,
 ) -> PrivateTest:
-    """A private test with this clamp on n records.
+    """Return a private test with this clamp on n records.
 
     Args:
         pair: P and Q.
@@ -98,7 +98,7 @@ def from_score(
 
 
 def kind_score(pair: Pair, kind: str, clamp: tuple[Number, Number]) -> Score:
-    """The clamped score on the kind's lattice.
+    """Return the clamped score on the kind's lattice.
 
     Few values need few steps: a coarse lattice makes the exact law of their sum much cheaper. The paper's tests
     keep the fine one, which is closest to the letter.
@@ -115,7 +115,7 @@ def calibrated_noise(
     rows: int,
     start: Fraction | None = None,
 ) -> Noise:
-    """The noise of a test of this kind for persons with ``rows`` rows, in units of the score's lattice."""
+    """Return the noise of a test of this kind for persons with ``rows`` rows, in units of the score's lattice."""
     width = Fraction(score.width)
     if kind == "stair":
         return decision_noise(notion, rows * width, start)
@@ -127,7 +127,7 @@ def calibrated_noise(
 def unclamped(
     pair: Pair, n: int, kind: str, *, threshold: Fraction | None = None, alpha: float | None = None
 ) -> PrivateTest:
-    """A test "llr" or "sllr", which do not clamp the ratio, on n records."""
+    """Return a test "llr" or "sllr", which do not clamp the ratio, on n records."""
     score = whole_score(pair, n)
     noise = NoNoise() if kind == "llr" else Logistic(2 / score.step)
     if alpha is not None and threshold is None:
@@ -148,7 +148,7 @@ def unclamped(
 
 
 def literal_cutoff(score: Score, kind: str, threshold: Fraction | None, n: int) -> Fraction:
-    """The cutoff for a given threshold, or for the threshold 0."""
+    """Return the cutoff for a given threshold, or for the threshold 0."""
     cutoff = score.lattice_threshold(threshold or Fraction(0), n)
     # The likelihood-ratio test says P on ties (the paper's K_S), so the cutoff lies just below.
     return math.ceil(cutoff) - Fraction(1, 2) if kind == "llr" else cutoff
@@ -209,21 +209,21 @@ def _advantage(score: Score, n: int, shifted: Shifted) -> float:
 
 
 def unmoved(score: Score, kind: str, notion: Notion, n: int, threshold: Fraction, around: Neighbourhood) -> Shifted:
-    """The shift for which the score of a ratio of 0 is 0, so that the threshold can be given in nats."""
+    """Return the shift for which the score of a ratio of 0 is 0, so that the threshold can be given in nats."""
     scale = _fineness(n)
     shift = round(-scale * score.origin / score.step)
     return replace(_with_noise(score, kind, notion, scale, shift, around), cutoff=threshold * scale / score.step)
 
 
 def _fineness(n: int) -> int:
-    """A factor M so large that n roundings of the shift stay far below the standard deviation of n scores."""
+    """Return a factor M so large that n roundings of the shift stay far below the standard deviation of n scores."""
     return 1 << (256 * math.isqrt(n)).bit_length()
 
 
 def _with_noise(
     score: Score, kind: str, notion: Notion, scale: int, shift: int | Fraction, around: Neighbourhood
 ) -> Shifted:
-    """The shift with the noise that hides what one person can change, and the cutoff 0."""
+    """Return the shift with the noise that hides what one person can change, and the cutoff 0."""
     units = around.units(score, Fraction(shift) / scale)
     noise = kind_noise(kind, notion, Fraction(units * scale), score.step / scale)
     return Shifted(noise, Fraction(0), scale, math.floor(shift))
@@ -259,7 +259,7 @@ SHARES = 48
 
 
 def calibrated_cutoffs(score: Score, noise: Noise, n: int, alpha: float | None) -> tuple[Fraction, ...]:
-    """The cutoff of the largest advantage, or the largest one whose type I error is at most alpha.
+    """Return the cutoff of the largest advantage, or the largest one whose type I error is at most alpha.
 
     A two-sided test has two cutoffs, between which the decision is "null", with equal tails.
     """
@@ -282,7 +282,7 @@ def calibrated_cutoffs(score: Score, noise: Noise, n: int, alpha: float | None) 
 
 
 def mixed(score: Score, noise: Noise, n: int, alpha: float) -> tuple[Fraction, Coin | None]:
-    """A cutoff and a coin with which the type I error is alpha or, by rounding, slightly less.
+    """Return a cutoff and a coin with which the type I error is alpha or, by rounding, slightly less.
 
     For sets, whose worst laws are those for one cutoff, there is no coin: the cutoff is the largest that keeps alpha.
     """

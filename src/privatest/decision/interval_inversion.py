@@ -79,7 +79,7 @@ class Inversion:
     chance: float = 0.0
 
     def counted(self, count: Fraction | None) -> Inversion:
-        """The inversion for the number of records that a noisy number suggests."""
+        """Return the inversion for the number of records that a noisy number suggests."""
         return self if count is None else replace(self, n=max(round(count), 1), count_noise=None)
 
     def _numbers(self, count: Fraction | None, miss: float, level: float) -> list[Inversion]:
@@ -108,12 +108,12 @@ class Inversion:
         return -(-(2 * away + 1) // MOST_NUMBERS)
 
     def off_by(self, miss: float) -> int:
-        """The distance from the true number of records that a noisy number exceeds with probability ``miss``."""
+        """Return the distance from the true number of records that a noisy number exceeds with probability ``miss``."""
         assert self.count_noise is not None
         return max(self.count_noise.beyond(miss / 2), 1)
 
     def _tails(self, confidence: float) -> tuple[float, float]:
-        """The error probabilities of an interval: on each side, and about the number of records."""
+        """Return the error probabilities of an interval: on each side, and about the number of records."""
         counting = MISCOUNTED * (1 - confidence) if self.count_noise is not None else 0.0
         return (1 - confidence - counting) / 2, counting
 
@@ -121,7 +121,7 @@ class Inversion:
         return NoisyTotal(self.scale * every_score(self.score) - self.shift, law, self.n, self.noise)
 
     def total(self, value: float) -> NoisyTotal:
-        """The law of the noisy total for a value of the parameter, with the other parameters mid-range."""
+        """Return the law of the noisy total for a value of the parameter, with the other parameters mid-range."""
         if self.family.is_share:
             return self._total(range_law(self.score, self.family, value, value, "low"))
         return self._total(member_law(self.score, self.family.member(value)))
@@ -134,12 +134,12 @@ class Inversion:
         return float(high @ scores) > float(low @ scores)
 
     def at_most(self, low: float, high: float, noisy: Fraction) -> float:
-        """The largest probability of a total up to ``noisy`` with the parameter in [low, high]."""
+        """Return the largest probability of a total up to ``noisy`` with the parameter in [low, high]."""
         law = range_law(self.score, self.family, low, high, "low")
         return self._with_more(self._total(law).cdf(noisy + self._moved(law, -1)))
 
     def at_least(self, low: float, high: float, noisy: Fraction) -> float:
-        """The largest probability of a total of ``noisy`` or more with the parameter in [low, high]."""
+        """Return the largest probability of a total of ``noisy`` or more with the parameter in [low, high]."""
         law = range_law(self.score, self.family, low, high, "high")
         return self._with_more(self._total(law).sf(noisy - HALF - self._moved(law, 1)))
 
@@ -160,17 +160,17 @@ class Inversion:
         return min(math.ceil(self.more * drift + spread), self.more * most)
 
     def _too_large(self, noisy: Fraction) -> Callable[[float, float], float]:
-        """The tail probability that is small if the parameter is too large for this total."""
+        """Return the tail probability that is small if the parameter is too large for this total."""
         tail = self.at_most if self.rising else self.at_least
         return lambda low, high: tail(low, high, noisy)
 
     def _too_small(self, noisy: Fraction) -> Callable[[float, float], float]:
-        """The tail probability that is small if the parameter is too small for this total."""
+        """Return the tail probability that is small if the parameter is too small for this total."""
         tail = self.at_least if self.rising else self.at_most
         return lambda low, high: tail(low, high, noisy)
 
     def _mean(self, value: float) -> float:
-        """The mean of the noisy total for a value of the parameter."""
+        """Return the mean of the noisy total for a value of the parameter."""
         return self.total(value).mean
 
     def _rough(self, noisy: Fraction) -> tuple[float, float]:
@@ -193,7 +193,7 @@ class Inversion:
         return min(self.total(value).deviation / slope if slope > 0 else math.inf, high - low)
 
     def interval(self, noisy: Fraction, confidence: float, count: Fraction | None = None) -> tuple[float, float]:
-        """The interval of all values of the parameter that a noisy total does not reject.
+        """Return the interval of all values of the parameter that a noisy total does not reject.
 
         If no value fits, it is the end of the range that comes nearest.
 
@@ -213,7 +213,7 @@ class Inversion:
         return self.family.low if bottom == low else bottom, self.family.high if top == high else top
 
     def estimate(self, noisy: Fraction) -> float:
-        """The median-unbiased estimate: the value for which a total is at most this one with probability 1/2."""
+        """Return the median-unbiased estimate: the value for which a total is at most this one with probability 1/2."""
         sign = 1 if self.rising else -1
 
         def above_half(value: float) -> float:
@@ -284,7 +284,7 @@ class Inversion:
         return 1.0 - counting - below - (0.0 if value == highest else self.at_least(value, value, most + HALF))
 
     def expected_length(self, value: float, confidence: float) -> float:
-        """The mean length of the interval for a value of the parameter, to three digits or more.
+        """Return the mean length of the interval for a value of the parameter, to three digits or more.
 
         By Pratt's identity it is the integral, over all values, of the probability that the interval holds them. The
         totals between which it holds a value are smooth functions of the value: a few are computed, the others are
@@ -328,7 +328,7 @@ class Inversion:
 
 
 def _held(totals: NoisyTotal, base: Fraction, least: Floats, most: Floats) -> Floats:
-    """The probability of a total between base + least and base + most, for each pair of the two arrays."""
+    """Return the probability of a total between base + least and base + most, for each pair of the two arrays."""
     edges = [base + _between_totals(each) for each in np.concatenate([least, most]).tolist()]
     order = sorted(range(len(edges)), key=edges.__getitem__)
     below = np.zeros(len(edges))
@@ -338,7 +338,7 @@ def _held(totals: NoisyTotal, base: Fraction, least: Floats, most: Floats) -> Fl
 
 
 def _mirrored(tail: Callable[[float, float], float]) -> Callable[[float, float], float]:
-    """The tail as a function of the negated parameter."""
+    """Return the tail as a function of the negated parameter."""
     return lambda low, high: tail(-high, -low)
 
 
@@ -360,7 +360,7 @@ def _last_accepted_by_any(
 def _last_accepted(
     tail: Callable[[float, float], float], low: float, high: float, level: float, start: float, step: float
 ) -> float | None:
-    """The largest value whose tail is above the level, or slightly more; None if all values are rejected.
+    """Return the largest value whose tail is above the level, or slightly more; None if all values are rejected.
 
     ``tail(a, b)`` is the largest tail over [a, b].
 
@@ -395,7 +395,7 @@ def normal_gap(tail: float, level: float) -> float:
 
 
 def _on_lattice(total: Fraction, noise: Noise) -> Fraction:
-    """The value of a noisy total just below a number."""
+    """Return the value of a noisy total just below a number."""
     return math.floor(total) + noise.offset
 
 

@@ -213,7 +213,7 @@ class PrivateTest(Budgeted[Release]):
         return float(low), float(high)
 
     def _nats(self, total: Fraction | int) -> Fraction:
-        """The total in nats: the sum of clamped ratios, or of shifted ones if n is not public."""
+        """Return the total in nats: the sum of clamped ratios, or of shifted ones if n is not public."""
         if self.neighbours == "replace":
             return self.score.value((total + self.n * self.shift) / Fraction(self.scale), self.n)
         return self.score.step * total / self.scale
@@ -403,7 +403,7 @@ class PrivateTest(Budgeted[Release]):
         )
 
     def evalue(self, statistic: float | None, pvalue: float | None) -> float | None:
-        """The e-value of a release of this test with this statistic and p-value; None if it has neither."""
+        """Return the e-value of a release of this test with this statistic and p-value; None if it has neither."""
         one_law = self.worst_members is None and self.upper is None and not self.score.other_null_laws
         if statistic is None or not one_law:
             return super().evalue(statistic, pvalue)
@@ -420,7 +420,7 @@ class PrivateTest(Budgeted[Release]):
         return binned_ratio(self.null_total, self.alternative_total, self.cutoff, noisy)
 
     def privacy_loss_distribution(self) -> Any:
-        """The privacy-loss distribution of one run, by ``dp_accounting``, from the exact law of the noise."""
+        """Return the privacy-loss distribution of one run, by ``dp_accounting``, from the exact law of the noise."""
         from privatest.privacy.composition import noise_distribution  # an extra
 
         self._check_private("has no privacy-loss distribution")
@@ -571,7 +571,7 @@ class PrivateTest(Budgeted[Release]):
         ]
 
     def _deciding(self) -> list[Fact]:
-        """The facts about a release that is not the statistic, and about the public coin."""
+        """Return the facts about a release that is not the statistic, and about the public coin."""
         facts = []
         if self.released != "statistic":
             beside = {"level": "beside the decision: widths above the threshold, with noise", "decision": "and no more"}

@@ -214,7 +214,7 @@ class Goal:
 
     @classmethod
     def best(cls, alpha: float | None) -> Goal:
-        """The goal for a given number of records: the largest advantage, or the smallest beta at this alpha."""
+        """Return the goal for a given number of records: the largest advantage, or the smallest beta at this alpha."""
         return cls(advantage=0.0) if alpha is None else cls(alpha=numbers.probability(alpha=alpha), beta=0.0)
 
     def margin(self, curves: Curves | TwoSidedCurves) -> float:

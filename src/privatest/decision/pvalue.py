@@ -43,12 +43,12 @@ Cutoffs = list[tuple[Fraction, float]]
 
 
 def chance_up_to(totals: Sequence[NoisyTotal], cutoffs: Cutoffs) -> float:
-    """The largest probability, over several laws, of a noisy total up to the cutoff."""
+    """Return the largest probability, over several laws, of a noisy total up to the cutoff."""
     return max(math.fsum(share * total.cdf(cutoff) for cutoff, share in cutoffs) for total in totals)
 
 
 def chance_beyond(totals: Sequence[NoisyTotal], cutoffs: Cutoffs) -> float:
-    """The largest probability, over several laws, of a noisy total beyond the cutoff."""
+    """Return the largest probability, over several laws, of a noisy total beyond the cutoff."""
     return max(math.fsum(share * total.sf(cutoff) for cutoff, share in cutoffs) for total in totals)
 
 
@@ -95,7 +95,7 @@ class HypothesisLaws:
 
 
 def evalue_of_pvalue(pvalue: float) -> float:
-    """The e-value 1/(2 sqrt p) of a p-value; its integral over p from 0 to 1 is 1.
+    """Return the e-value 1/(2 sqrt p) of a p-value; its integral over p from 0 to 1 is 1.
 
     >>> evalue_of_pvalue(0.01)
     5.0
@@ -112,7 +112,7 @@ _FAR = 600.0
 
 
 def binned_ratio(null: NoisyTotal, alternative: NoisyTotal, cutoff: Fraction, noisy: Fraction) -> float:
-    """The likelihood ratio of Q against P of the bin that holds a noisy total.
+    """Return the likelihood ratio of Q against P of the bin that holds a noisy total.
 
     Guarantees: the mean over a total of P's law is at most 1: the bins depend on the two laws and the cutoff alone,
     P's probability is rounded up and Q's down.
@@ -138,7 +138,7 @@ def _vanishes(total: NoisyTotal, end: Fraction) -> bool:
 
 @lru_cache(maxsize=64)
 def _last_vanishing(total: NoisyTotal, cutoff: Fraction, width: int) -> int:
-    """The largest k such that Pr[T <= cutoff + k width] vanishes; about 30 probabilities, whatever was drawn."""
+    """Return the largest k such that Pr[T <= cutoff + k width] vanishes; about 30 probabilities, whatever was drawn."""
     sums = total.n * int(total.support[0]), total.n * int(total.support[-1])
     # Far below all sums the probability vanishes; above the largest of them it does not.
     low = math.floor((sums[0] - total.noise.reach(_FAR) - total.noise.plateau - cutoff) / width)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def hidden_fact(neighbours: str, *, persons: bool) -> Fact:
-    """The fact about the change of the data that is hidden.
+    """Return the fact about the change of the data that is hidden.
 
     Args:
         neighbours: which data sets are neighbours.
@@ -68,7 +68,7 @@ call that designs and runs a test refuses an advantage below the second number b
 
 
 def advantage_fact(alpha: float, beta: float) -> Fact:
-    """The fact of a test's advantage, which is 0 for a coin that ignores the data."""
+    """Return the fact of a test's advantage, which is 0 for a coin that ignores the data."""
     advantage = 1 - alpha - beta
     hardly = "; hardly better than a coin that ignores the data" if advantage < HARDLY else ""
     return Fact("advantage", advantage, f"1 - alpha - beta{hardly}")
@@ -85,7 +85,7 @@ def check_better_than_a_coin(alpha: float, beta: float, n: int) -> None:
 
 
 def cost_fact(notion: Notion, what: str) -> Fact:
-    """The fact about the price of ``what``, such as "of one run": an epsilon, or a notion that is not pure."""
+    """Return the fact about the price of ``what``, such as "of one run": an epsilon, or a notion that is not pure."""
     if isinstance(notion, Pure):
         return Fact("epsilon", notion.epsilon, f"privacy loss {what}")
     return Fact("privacy", str(notion), f"the price {what}")
@@ -154,7 +154,7 @@ class Outcome(Described):
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """The outcome that :meth:`to_dict` wrote, without its design and its draw."""
+        """Return the outcome that :meth:`to_dict` wrote, without its design and its draw."""
         with reading(f"the {cls.__name__}"):
             names = [one.name for one in fields(cls) if one.name not in ("receipt", "design", "drawn")]
             values = {name: document[name] for name in names if name in document}
@@ -206,7 +206,7 @@ class Outcome(Described):
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The design's picture with this outcome in it; never the data."""
+        """Return the design's picture with this outcome in it; never the data."""
         if self.design is None:
             raise InvalidInput(
                 "This release was read from a document, which does not hold its design. Draw it with the design it "
@@ -264,10 +264,10 @@ class Besides(ABC):
 
     @abstractmethod
     def question(self) -> dict[str, Any]:
-        """The settings that distinguish one request of a ledger from another, ready for JSON."""
+        """Return the settings that distinguish one request of a ledger from another, ready for JSON."""
 
     def prepared(self, design: Any, records: Any) -> Any:  # noqa: ARG002 - most need no other form
-        """The records in the form that the draw needs; refuses records without it. Nothing is charged yet."""
+        """Return the records in the form that the draw needs; refuses records without it. Nothing is charged yet."""
         return records
 
     def draw(self, design: Any, records: Any, source: RandomSource) -> Draw:  # noqa: ARG002 - not all draw
@@ -276,7 +276,7 @@ class Besides(ABC):
 
     @abstractmethod
     def added(self, design: Any, outcome: Any, draw: Any, records: Callable[[], Any]) -> Any:
-        """The outcome with the addition.
+        """Return the outcome with the addition.
 
         Args:
             design: the design that was run.
@@ -309,7 +309,7 @@ class OddShare(Besides):
 
     @classmethod
     def of(cls, design: Any, odd_epsilon: Number | None) -> OddShare | None:
-        """The share that a run of the design releases besides; None without ``odd_epsilon``."""
+        """Return the share that a run of the design releases besides; None without ``odd_epsilon``."""
         if odd_epsilon is None:
             return None
         epsilon = numbers.positive(odd_epsilon=odd_epsilon)
@@ -326,11 +326,11 @@ class OddShare(Besides):
         return self.noise.epsilon
 
     def margin(self, n: int) -> float:
-        """The largest distance of the share of n records from the exact one, with probability 95%."""
+        """Return the largest distance of the share of n records from the exact one, with probability 95%."""
         return min(self.noise.beyond((1 - ODD_CONFIDENCE) / 2) / n, 1.0)
 
     def question(self) -> dict[str, Any]:
-        """The setting that distinguishes one request of a ledger from another."""
+        """Return the setting that distinguishes one request of a ledger from another."""
         return {"odd_epsilon": str(self.epsilon)}
 
     def prepared(self, design: Any, records: Any) -> Any:
@@ -340,7 +340,7 @@ class OddShare(Besides):
         return records if design.need.ordered or hasattr(records, "both") else Tallied(records)
 
     def draw(self, design: Any, records: Any, source: RandomSource) -> Draw:
-        """The noisy number of odd records, of both groups where there are two: a person is in one of them."""
+        """Return the noisy number of odd records, of both groups where there are two: a person is in one of them."""
         from privatest.engines import Tallied  # planning needs no engine
         from privatest.engines.records import counting_score  # likewise
 
@@ -349,7 +349,7 @@ class OddShare(Besides):
         return str(odd + self.noise.draw(source))
 
     def added(self, design: Any, outcome: Any, draw: Any, records: Callable[[], Any]) -> Any:  # noqa: ARG002 - drawn
-        """The outcome with the share."""
+        """Return the outcome with the share."""
         # A hidden number: about the share of the expected one.
         n = int(np.sum(design.n if getattr(outcome, "n", None) is None else outcome.n))
         cost = together(design.price, self.epsilon)
@@ -393,7 +393,7 @@ class Designed(Described):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """The design that :meth:`to_json` wrote."""
+        """Return the design that :meth:`to_json` wrote."""
         return cls.from_dict(document_from_json(text))
 
     def __eq__(self, other: object) -> bool:
@@ -493,7 +493,7 @@ class Design(Designed, Generic[R]):
         """
 
     def further(self, draw: Any, records: Callable[[], Any], source: RandomSource) -> Draw:  # noqa: ARG002 - of two steps
-        """The draw, with what a second step draws after looking at it.
+        """Return the draw, with what a second step draws after looking at it.
 
         The draw is on record by then. What is computed from it here may fail, be killed or take its time.
 
@@ -639,7 +639,7 @@ class Design(Designed, Generic[R]):
             raise InvalidInput(f"A {self.KIND} that is not private (epsilon=inf) {lack}.")
 
     def evalue(self, statistic: float | None, pvalue: float | None) -> float | None:  # noqa: ARG002 - of single tests
-        """The e-value of a release with this statistic and p-value; None if it has neither.
+        """Return the e-value of a release with this statistic and p-value; None if it has neither.
 
         Args:
             statistic: the noisy statistic that was released, or None.
@@ -648,7 +648,7 @@ class Design(Designed, Generic[R]):
         return None if pvalue is None else evalue_of_pvalue(pvalue)
 
     def _named(self, where: Mapping[str, str | None]) -> dict[str, str | None]:
-        """The names of columns that distinguish one request of a ledger from another."""
+        """Return the names of columns that distinguish one request of a ledger from another."""
         return {name: value for name, value in where.items() if name == "column" or value is not None}
 
 
@@ -691,7 +691,7 @@ class Budgeted(Design[R]):
         return self.privacy.price
 
     def question(self) -> dict[str, Any]:
-        """The whole design."""
+        """Return the whole design."""
         return {self.REQUEST_KEY: self.to_dict()}
 
     @property
@@ -817,7 +817,7 @@ class Release(Outcome):
         )
 
     def _looks(self, looks: str, level: float | None) -> str:
-        """The decision in words, which say so where the data are consistent with the other hypothesis alone."""
+        """Return the decision in words, which say so where the data are consistent with the other hypothesis alone."""
         if level is None or self.fits in (self.decision, None) or self.fits in FITS:
             return f"{FITS.get(self.fits or '', 'the data look like')} {looks}"
         return (

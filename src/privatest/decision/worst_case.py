@@ -314,7 +314,7 @@ def _with_all_supports(score: Score, boxes: Sequence[Box]) -> Score:
 
 
 def _with_flat_tails(score: Score) -> Score:
-    """The score with its largest and smallest value held beyond them, if it is monotone between the two."""
+    """Return the score with its largest and smallest value held beyond them, if it is monotone between the two."""
     values = score.table[:-1]
     highest, lowest = np.flatnonzero(values == values.max()), np.flatnonzero(values == values.min())
     falls = highest[-1] < lowest[0]
@@ -328,7 +328,7 @@ def _with_flat_tails(score: Score) -> Score:
 
 
 def settled_case(question: Hypotheses, sides: Sides, score: Score) -> WorstCase | None:
-    """The worst case if one member of each set is the worst for every n, noise and cutoff; else None.
+    """Return the worst case if one member of each set is the worst for every n, noise and cutoff; else None.
 
     A question about such sets is as quick as the question about these two members.
     """
@@ -383,12 +383,12 @@ def envelope_score(question: Hypotheses, score: Score) -> Score:
 
 
 def _no_error(_: Floats) -> float:
-    """An error of 0, for laws whose bound need not be tight: the set is then bounded as a whole."""
+    """Return an error of 0, for laws whose bound need not be tight: the set is then bounded as a whole."""
     return 0.0
 
 
 def _with_nearest_laws(score: Score, question: Hypotheses, sides: Sides) -> Score:
-    """The score with the laws of the nearest members."""
+    """Return the score with the laws of the nearest members."""
     support = every_score(score)
 
     def law(member: Distribution) -> list[Floats]:
@@ -413,7 +413,7 @@ def _worst_of_leaves(
 
 
 def _error(support: Integers, n: int, noise: Noise, cutoff: Fraction, *, upper: bool) -> Callable[[Floats], float]:
-    """A function from a law to the probability of a noisy total up to the cutoff; with ``upper``, beyond it."""
+    """Return a function from a law to the probability of a noisy total up to the cutoff; with ``upper``, beyond it."""
 
     def error(law: Floats) -> float:
         curves = Curves(support, law, law, n, noise)

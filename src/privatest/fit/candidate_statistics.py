@@ -67,7 +67,7 @@ class Alternative:
 
 
 def largest_distance(p: Floats) -> float:
-    """The largest total variation distance from P: all mass on its least likely symbol."""
+    """Return the largest total variation distance from P: all mass on its least likely symbol."""
     return 1.0 - float(p.min())
 
 
@@ -275,7 +275,7 @@ class Ramp:
     growth: float = 0.5
 
     def excess(self, p: Floats, n: int) -> Excess | None:
-        """The statistic on integers; None if it would be constant.
+        """Return the statistic on integers; None if it would be constant.
 
         The lattice has few levels where counts are large, since whole counts are fine enough there.
         """
@@ -319,7 +319,7 @@ class Ramp:
 
 
 def _whole(start: Floats, shift: Floats, n: int) -> Integers:
-    """The first whole counts at or after start - shift."""
+    """Return the first whole counts at or after start - shift."""
     return np.asarray(np.clip(np.ceil(start - shift[:, None] - 1e-9), 0, n).astype(np.int64))
 
 
@@ -402,7 +402,7 @@ class Recipe:
     ramp: Ramp | None = None
 
     def candidate(self, target: Target) -> FitStatistic | None:
-        """The candidate, or None where the statistic would not depend on the data."""
+        """Return the candidate, or None where the statistic would not depend on the data."""
         if self.method == "binomial":
             return _folded_candidates(target)
         p, n = target.p, target.n
@@ -418,7 +418,7 @@ class Recipe:
 
 
 def recipes(p: Floats, method: str) -> list[Recipe]:
-    """The recipes of a method, the most useful first."""
+    """Return the recipes of a method, the most useful first."""
     uniform = bool(np.all(p == p[0]))
     if len(p) == 2 and method == "auto":
         return [Recipe("binomial")]
@@ -431,7 +431,7 @@ def recipes(p: Floats, method: str) -> list[Recipe]:
 
 
 def ranked(target: Target, choice: list[Recipe]) -> list[Recipe]:
-    """The recipes by their approximate type II error at the hardest alternative, the smallest first."""
+    """Return the recipes by their approximate type II error at the hardest alternative, the smallest first."""
     return choice if len(choice) == 1 else sorted(choice, key=lambda recipe: recipe.error(target))
 
 

@@ -104,7 +104,7 @@ class Excess:
             )
 
     def rows(self, symbols: npt.NDArray[np.intp]) -> Integers:
-        """The knots of these symbols, one row each."""
+        """Return the knots of these symbols, one row each."""
         return self.knots[np.zeros_like(symbols) if len(self.knots) == 1 else symbols]
 
     @cached_property
@@ -116,7 +116,7 @@ class Excess:
         return np.unique(rows, return_inverse=True)[1].ravel().astype(np.int64)
 
     def simplified(self, n: int) -> Excess | None:
-        """The same test on n records with the smallest width; None if T would be the same for all data.
+        """Return the same test on n records with the smallest width; None if T would be the same for all data.
 
         A column of zeros adds the constant n, one of knots at n or above adds nothing; equal columns
         merge; a common factor of the weights divides T, its width and so its noise alike.
@@ -133,19 +133,19 @@ class Excess:
         return Excess(np.ascontiguousarray(columns), weights // math.gcd(*weights.tolist()), self.symbols)
 
     def refined(self, width: int) -> Excess:
-        """The same T in smaller units, so that its width, and the noise's, is at least ``width``.
+        """Return the same T in smaller units, so that its width, and the noise's, is at least ``width``.
 
         Nothing is gained or lost but the fineness of the threshold.
         """
         return Excess(self.knots, self.weights * -(-width // self.width), self.symbols)
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON document from which :meth:`from_dict` restores the statistic exactly."""
+        """Return a JSON document from which :meth:`from_dict` restores the statistic exactly."""
         return {"knots": self.knots.tolist(), "weights": self.weights.tolist(), "symbols": self.symbols}
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Excess:
-        """The statistic that :meth:`to_dict` wrote."""
+        """Return the statistic that :meth:`to_dict` wrote."""
         with reading("the statistic"):
             return cls(_whole(document["knots"], 2), _whole(document["weights"], 1), int(document["symbols"]))
 
@@ -343,7 +343,7 @@ class PoissonBlock:
         return float((self.masses * phase * away).sum(axis=1) @ self.sizes)
 
     def product(self, t: Floats, centres: Floats, s: Floats, every: int = 1) -> Complexes:
-        """The product over the block's symbols (``every`` so manyth of them) at nodes (t, centre(t) + s)."""
+        """Return the product over the block's symbols (``every`` so manyth of them) at nodes (t, centre(t) + s)."""
         total = np.ones((len(t), len(s)), dtype=np.complex128)
         chunk = every * max(1, NODES_AT_ONCE // (self.masses.shape[1] * max(len(t), len(s))))
         for start in range(0, len(self.sizes), chunk):
@@ -486,7 +486,7 @@ class Transform:
         return answer
 
     def _largest(self, t: Floats, centres: Floats, s: Floats, sampled: int | None = None) -> Floats:
-        """A bound on the transform at each t, from about so many factors of each part."""
+        """Return a bound on the transform at each t, from about so many factors of each part."""
         product = np.ones((len(t), len(s)))
         for part in self.parts:
             every = 1 if sampled is None else max(1, len(part.sizes) // sampled)
@@ -610,7 +610,7 @@ REACHES = (9.0, 15.0)
 
 
 def excess_law(excess: Excess, n: int, q: Floats) -> IntegerLaw:
-    """The law of T for n records from q."""
+    """Return the law of T for n records from q."""
     if excess.symbols == 2:
         return _two_point(excess, n, q)
     # A common factor of the weights is one of T: the law is found without it.

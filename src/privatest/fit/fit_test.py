@@ -371,7 +371,7 @@ class FitTest(Budgeted[FitRelease]):
         )
 
     def plot(self, ax: Axes | None = None, *, release: FitRelease | None = None) -> Axes:
-        """The laws of the noisy statistic under P and the hardest alternative, the threshold, and a release."""
+        """Return the laws of the noisy statistic under P and the hardest alternative, the threshold, and a release."""
         from privatest import pictures
 
         return pictures.fit_test(self, ax, release=release)
@@ -382,7 +382,7 @@ class FitTest(Budgeted[FitRelease]):
         return f"Fit test {self.method!r} of {self.domain.null}, at distance {self.distance:g}"
 
     def facts(self) -> list[Fact]:
-        """The question and the error rates."""
+        """Return the question and the error rates."""
         bins = f" ({self.domain.bins})" if self.domain.bins else ""
         where = " between binned laws" if self.domain.bins else ""
         exact = f"exact to {ACCURACY:g}"
@@ -428,7 +428,7 @@ class FitPlan:
         return recipes(self.domain.probabilities, self.method)
 
     def target(self, n: int) -> Target:
-        """The task for n records. Under ``pure``, each row of a person has its share of epsilon."""
+        """Return the task for n records. Under ``pure``, each row of a person has its share of epsilon."""
         each = isinstance(self.notion, Pure)
         notion, rows = (self.notion.share(self.rows), 1) if each else (self.notion, self.rows)
         return Target(self.domain.probabilities, n, self.distance, notion, self.alpha, rows)
@@ -448,7 +448,7 @@ ROUGHLY = 0.05
 
 
 def designed(plan: FitPlan, n: int, choice: list[Recipe] | None = None) -> FitTest:
-    """The test on n records with the best recipe, of all that the method allows or of a short list."""
+    """Return the test on n records with the best recipe, of all that the method allows or of a short list."""
     target = plan.target(n)
     candidate = ranked(target, choice or plan.recipes)[0].candidate(target)
     if candidate is None:
@@ -474,7 +474,7 @@ def designed(plan: FitPlan, n: int, choice: list[Recipe] | None = None) -> FitTe
 
 
 def sample_size(plan: FitPlan, beta: float) -> int:
-    """A number of records at which the design meets alpha and beta by its exact law."""
+    """Return a number of records at which the design meets alpha and beta by its exact law."""
     guess, choice = rough_sample_size(plan, beta)
     with searching("records of a test of fit", 8) as looked:
 
@@ -647,7 +647,7 @@ def design_fit(
 
 
 def _evened(test: FitTest) -> FitTest:
-    """The test with its threshold raised until the two errors are alike, as far as the computed law is exact."""
+    """Return the test with its threshold raised until the two errors are alike, as far as the computed law is exact."""
     law, other, noise = test.null_law, test.candidate.law(test.hardest_law, test.n), test.noise
 
     def to_spare(cutoff: Fraction) -> bool:
@@ -709,7 +709,7 @@ def _error(**arguments: float) -> float:
 
 
 def _too_few(plan: FitPlan, test: FitTest, beta: float) -> str:
-    """The message for a number of records that cannot give the type II error."""
+    """Return the message for a number of records that cannot give the type II error."""
     reached = f"n={test.n} records give a type II error of {test.beta:.3g}, more than beta={beta:.4g}"
     setting = f"distance={plan.distance:g}, {notion_words(plan.notion)}, alpha={plan.alpha:.4g}"
     try:

@@ -79,7 +79,7 @@ def adaptive(
     *,
     panel_tolerance: float | None = None,
 ) -> Panels:
-    """The integral on panels that are halved until 20 nodes on each agree with 20 on each half.
+    """Return the integral on panels that are halved until 20 nodes on each agree with 20 on each half.
 
     Invariant: the accepted and the pending panels tile the first panels.
 
@@ -265,7 +265,7 @@ def density_panels(logpdf: Callable[[Floats], Floats], breaks: Floats) -> Panels
             return x, logpdf(x)
 
     def mass(nodes: Nodes) -> tuple[Floats, Floats]:
-        """The density, and its error from the rounding of x and of the log density."""
+        """Return the density, and its error from the rounding of x and of the log density."""
         x, log = nodes
         with np.errstate(all="ignore"):
             value = np.exp(log)
@@ -289,7 +289,7 @@ def density(
     points: Sequence[float] | None = None,
     name: str = "density",
 ) -> Density:
-    """The distribution with log density ``logpdf`` on ``support``.
+    """Return the distribution with log density ``logpdf`` on ``support``.
 
     ``logpdf`` is called with an array where it can take one, else number by number. ``points`` are for densities whose
     peaks are too narrow to be found by search.

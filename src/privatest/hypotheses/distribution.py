@@ -38,7 +38,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 
 
 def number_text(value: float) -> str:
-    """The shortest text that reads back to the same float; whole numbers without a point."""
+    """Return the shortest text that reads back to the same float; whole numbers without a point."""
     number = float(value)
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
@@ -70,7 +70,7 @@ class Hypothesis(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """A short text for people, such as ``normal(0, 1)``."""
+        """Return a short text for people, such as ``normal(0, 1)``."""
 
     @abstractmethod
     def leaves(self) -> list[Leaf]:
@@ -99,7 +99,7 @@ class Leaf:
     corruptions: tuple[Corruption, ...] = ()
 
     def worst(self, law: Floats, side: Side) -> Floats:
-        """The law of :meth:`Corruption.worst` after all corruptions."""
+        """Return the law of :meth:`Corruption.worst` after all corruptions."""
         for corruption in self.corruptions:
             law = corruption.worst(law, side)
         return law
@@ -326,7 +326,7 @@ class Labels(Distribution):
 
 
 def label_array(labels: Sequence[Hashable]) -> NDArray[Any]:
-    """The labels as one array: integers or text where all are, objects otherwise."""
+    """Return the labels as one array: integers or text where all are, objects otherwise."""
     if all(type(label) is int and abs(label) < 2**62 for label in labels):
         return np.array(labels, dtype=np.int64)
     if all(type(label) is str for label in labels):
@@ -399,7 +399,7 @@ def _first_repeated(labels: Iterable[Hashable]) -> Hashable:
 
 
 def _label_text(label: Hashable) -> str | None:
-    """The label as the text parser reads it back, where it can."""
+    """Return the label as the text parser reads it back, where it can."""
     if type(label) is int:
         return str(label)
     if type(label) is not str or not label.isprintable():
@@ -423,7 +423,7 @@ class IntegerBlocks(WholeNumbers):
 
     @classmethod
     def from_labels(cls, labels: Labels) -> IntegerBlocks | None:
-        """The same distribution on the integers, or None where some label is no integer."""
+        """Return the same distribution on the integers, or None where some label is no integer."""
         values = []
         for label in labels.labels:
             if not isinstance(label, (int, np.integer)) or abs(int(label)) > 2**53:
@@ -477,7 +477,7 @@ class IntegerBlocks(WholeNumbers):
 
 
 def mixed(weights: ArrayLike, parts: Sequence[Distribution], name: str) -> Distribution:
-    """The distribution that draws part i with probability ``weights[i]``; parts of weight 0 are left out."""
+    """Return the distribution that draws part i with probability ``weights[i]``; parts of weight 0 are left out."""
     w = check_probabilities(weights, f"{name} weights")
     positive = [(float(weight), law) for weight, law in zip(w, parts, strict=True) if weight > 0]
     w = np.array([weight for weight, _ in positive])

@@ -118,7 +118,7 @@ class FrozenReals:
 
 
 def _each(function: Callable[[float], float], x: Floats) -> Floats:
-    """A function of the standard library at every element."""
+    """Return a function of the standard library at every element."""
     return np.fromiter(map(function, x.ravel().tolist()), dtype=np.float64, count=x.size).reshape(x.shape)
 
 
@@ -127,7 +127,7 @@ def _normal_cdf(x: Floats) -> Floats:
 
 
 def _normal_ppf(u: Floats) -> Floats:
-    """The standard normal quantile, of shares rounded to 0 or 1 too."""
+    """Return the standard normal quantile, of shares rounded to 0 or 1 too."""
     quantile = NormalDist().inv_cdf
     return _each(lambda share: quantile(share) if 0 < share < 1 else math.inf if share else -math.inf, u)
 
@@ -147,7 +147,7 @@ def _cauchy_logpdf(x: Floats) -> Floats:
 
 
 def _cauchy_isf(u: Floats) -> Floats:
-    """The cotangent of pi u, from whichever end of (0, 1) is nearer."""
+    """Return the cotangent of pi u, from whichever end of (0, 1) is nearer."""
     return np.where(u == 0.5, 0.0, 1 / np.tan(math.pi * np.where(u > 0.5, u - 1, u)))
 
 
@@ -259,7 +259,7 @@ class FrozenIntegers:
         return np.where(there, inside, outside)
 
     def ppf(self, u: ArrayLike) -> Floats:
-        """The smallest k with cdf(k) >= u."""
+        """Return the smallest k with cdf(k) >= u."""
         share = np.asarray(u, dtype=np.float64)
         low, high = (np.full(share.shape, end) for end in (self._low - 1, min(self._high, 2.0**53)))
         quantile = smallest_integers(lambda k: self.cdf(k) >= share, low, high)
@@ -360,7 +360,7 @@ class Family:
     discrete: bool = False
 
     def arguments(self, values: tuple[float, ...]) -> tuple[tuple[float, ...], float, float]:
-        """The shapes, loc and scale of scipy for these parameters."""
+        """Return the shapes, loc and scale of scipy for these parameters."""
         if self.name == "uniform":
             return (), values[0], values[1] - values[0]
         if self.name == "lognormal":
@@ -374,7 +374,7 @@ class Family:
         return tuple(shapes), places["loc"], places["scale"]
 
     def inverse(self, shapes: tuple[float, ...], loc: float, scale: float) -> tuple[float, ...] | None:
-        """The parameters for which :meth:`arguments` returns these numbers; None if there are none."""
+        """Return the parameters for which :meth:`arguments` returns these numbers; None if there are none."""
         if self.name == "uniform":
             return (loc, loc + scale) if (loc + scale) - loc == scale else None
         if self.name == "lognormal":
@@ -401,7 +401,7 @@ class Family:
             )
 
     def freeze(self, values: tuple[float, ...]) -> Any:
-        """The frozen scipy distribution, or what stands for it."""
+        """Return the frozen scipy distribution, or what stands for it."""
         try:
             shapes, loc, scale = self.arguments(values)
         except OverflowError:

@@ -146,7 +146,7 @@ class OneParameter:
         return nudged
 
     def _box_at(self, value: float) -> Box:
-        """The members with this value of the parameter, as the parser would read the text with it."""
+        """Return the members with this value of the parameter, as the parser would read the text with it."""
         which, box, inverse = self._read_once
         ends = [[*each[:which], 1 / value if inverse else value, *each[which + 1 :]] for each in (box.low, box.high)]
         return Box(box.family, tuple(ends[0]), tuple(ends[1]))
@@ -169,12 +169,12 @@ class OneParameter:
         return Box(parameters[0], parameters[1], parameters[1])
 
     def box(self, low: float, high: float) -> Box:
-        """The members with the parameter between low and high and any value of the others."""
+        """Return the members with the parameter between low and high and any value of the others."""
         one, other = self._box_at(low), self._box_at(high)
         return Box(one.family, tuple(map(min, one.low, other.low)), tuple(map(max, one.high, other.high)))
 
     def member(self, value: float) -> Distribution:
-        """The member with this value of the parameter and the others in the middle of their ranges."""
+        """Return the member with this value of the parameter and the others in the middle of their ranges."""
         box = self._box_at(value)
         return box.member(box.middle)
 
@@ -242,11 +242,11 @@ class OneParameter:
         return "1 over the mean" if inverse else box.family.parameters[which].meaning
 
     def describe(self) -> str:
-        """The text, and the range."""
+        """Return the text, and the range."""
         return f"{self.text}, {self.name} between {number_text(self.low)} and {number_text(self.high)}"
 
     def check_value(self, value: Any, argument: str) -> float:
-        """A value of the parameter, within the range."""
+        """Return a value of the parameter, within the range."""
         number = number_or_nan(value)
         if not self.low <= number <= self.high:
             raise InvalidInput(
@@ -272,7 +272,7 @@ def _refuse_unanswered(family: Any) -> None:
 
 
 def share_of(label: Any) -> str:
-    """The family whose parameter is the share of a label: a word or a whole number, which truth values are.
+    """Return the family whose parameter is the share of a label: a word or a whole number, which truth values are.
 
     >>> share_of("Yes"), share_of(True)
     ('categorical("Yes"=?)', 'categorical(1=?)')
@@ -293,7 +293,7 @@ def has_shape(model: str) -> bool:
 
 
 def condition(model: str) -> str:
-    """The condition under which an interval for the parameter of this family holds, in words.
+    """Return the condition under which an interval for the parameter of this family holds, in words.
 
     Zeros and ones, the share of a label and the share above a number have no shape that could be wrong.
 
@@ -304,7 +304,7 @@ def condition(model: str) -> str:
 
 
 def with_value(family: Any, value: float) -> str:
-    """The text of a family with this value in place of its question mark."""
+    """Return the text of a family with this value in place of its question mark."""
     place = _mark(family)
     return f"{family[:place]}{number_text(value)}{family[place + 1 :]}"
 
@@ -330,7 +330,7 @@ def _mark(family: Any) -> int:
 
 
 def between_members(null: Distribution, alternative: Distribution, between: Any = None) -> OneParameter:
-    """The family in which two distributions differ by one parameter, and a range for it.
+    """Return the family in which two distributions differ by one parameter, and a range for it.
 
     Args:
         between: the range; by default far beyond both, as far as the family goes.

@@ -63,7 +63,7 @@ def common_atoms(laws: Sequence[WholeNumbers]) -> tuple[Integers, Integers, list
 def _with_beyond(
     laws: Sequence[WholeNumbers], first: Integers, last: Integers, logs: list[Floats]
 ) -> tuple[Integers, Integers, list[Floats]]:
-    """The atoms, and one more on each side where a support goes on, as heavy as its nearest integer."""
+    """Return the atoms, and one more on each side where a support goes on, as heavy as its nearest integer."""
     lowest, highest = min(law.support[0] for law in laws), max(law.support[1] for law in laws)
     extremes = np.iinfo(np.int64)
     if highest > float(last[-1]):
@@ -489,7 +489,7 @@ def find_plateaus(grid: Floats, ratio: Floats, noise: Floats, support: tuple[flo
 
 
 def subdivide(points: Floats, parts: int) -> Floats:
-    """The points and ``parts - 1`` more between each two."""
+    """Return the points and ``parts - 1`` more between each two."""
     if points.size < 2:
         return points
     fractions = np.arange(parts) / parts
@@ -862,7 +862,7 @@ class ContinuousPair(Pair):
         return self._integrate(term, np.array(sorted(x for x in cuts if math.isfinite(x))))
 
     def _integrate(self, term: Term, cuts: Floats) -> float:
-        """The integral of a term; panels that a cut falls into are split there."""
+        """Return the integral of a term; panels that a cut falls into are split there."""
         lower, upper, whole, halves, thin = self._panels
 
         def integrand(nodes: Nodes) -> tuple[Floats, Floats]:
@@ -923,7 +923,7 @@ class ContinuousPair(Pair):
         return max(value, 0.0) + rest if math.isfinite(value) else math.inf
 
     def _heavy_remainder(self, *, reverse: bool) -> float:
-        """The part of KL that lies beyond the last landmark: 0, a small number, or infinity."""
+        """Return the part of KL that lies beyond the last landmark: 0, a small number, or infinity."""
         law, other = (self.alternative, self.null) if reverse else (self.null, self.alternative)
         if float(law.cdf(other.support[0]) + law.sf(other.support[1])) > 0:  # mass where the other has none
             return math.inf

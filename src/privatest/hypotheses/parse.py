@@ -95,7 +95,7 @@ class _Range:
 
 
 def parse(text: str, name: str = "distribution", *, defaults: bool = True) -> Hypothesis:
-    """The distribution, or the set of distributions, that ``text`` describes.
+    """Return the distribution, or the set of distributions, that ``text`` describes.
 
     Args:
         text: such as "normal(0, 1)".
@@ -465,7 +465,7 @@ def make_pair(null: Any, alternative: Any) -> Pair:
 
 
 def matched(p: Distribution, q: Distribution) -> Pair:
-    """The pair of P and Q on their common domain; the two may be the same."""
+    """Return the pair of P and Q on their common domain; the two may be the same."""
     if isinstance(p, Reals) and isinstance(q, Reals):
         if p.cut != q.cut:
             raise InvalidDistribution(
@@ -592,7 +592,7 @@ def any_of(*parts: Any) -> Hypothesis:
 
 
 def _beside(word: str, cut: float, share: float) -> Hypothesis:
-    """The distribution or set that ``median``, ``median_above`` or ``median_below`` stands for."""
+    """Return the distribution or set that ``median``, ``median_above`` or ``median_below`` stands for."""
     family = FAMILIES["share_above"]
     if word == "median":
         return ScipyReals(family.freeze((cut, share)), family.text((cut, share)))
@@ -603,7 +603,7 @@ def _beside(word: str, cut: float, share: float) -> Hypothesis:
 
 
 def mixture(weights: ArrayLike, parts: Sequence[Any], name: str = "mixture") -> Distribution:
-    """The distribution that draws part i with probability ``weights[i]``.
+    """Return the distribution that draws part i with probability ``weights[i]``.
 
     Guarantees: its density is the weighted sum of theirs, its cdf and complement stay accurate in their
     tails.
@@ -713,7 +713,7 @@ class Hypotheses:
 
 
 def pair_or_hypotheses(null: Any, alternative: Any) -> Pair | Hypotheses:
-    """The pair of two single distributions; :class:`Hypotheses` if either is a set."""
+    """Return the pair of two single distributions; :class:`Hypotheses` if either is a set."""
     hypotheses = make_hypotheses(null, alternative)
     return hypotheses.pair if hypotheses.simple else hypotheses
 
@@ -793,7 +793,7 @@ class Nearest:
 
 
 def nearest(nulls: Sequence[Leaf], alternatives: Sequence[Leaf]) -> Nearest:
-    """The members of two sets with the least total variation, without the corruptions of the sets."""
+    """Return the members of two sets with the least total variation, without the corruptions of the sets."""
     leaves = [(one, other) for one in nulls for other in alternatives]
     if len(leaves) == 1 and all(isinstance(leaf.of, Distribution) for leaf in leaves[0]):
         pair = make_pair(leaves[0][0].of, leaves[0][1].of)
@@ -804,7 +804,7 @@ def nearest(nulls: Sequence[Leaf], alternatives: Sequence[Leaf]) -> Nearest:
 
 
 def _nearest(one: Leaf, other: Leaf) -> Nearest:
-    """The members of two parts with the least total variation."""
+    """Return the members of two parts with the least total variation."""
     overlap = _overlap(one.of, other.of)
     if overlap is not None:
         raise NothingToTest(f"null and alternative overlap: {overlap} belongs to both. Leave a gap between them.")
@@ -825,7 +825,7 @@ def _nearest(one: Leaf, other: Leaf) -> Nearest:
 
 
 def _overlap(one: Distribution | Box, other: Distribution | Box) -> str | None:
-    """A description of the members that two boxes of one family share; None if they share none."""
+    """Return a description of the members that two boxes of one family share; None if they share none."""
     if not isinstance(one, Box) or not isinstance(other, Box) or one.family != other.family:
         return None
     low = tuple(map(max, one.low, other.low))

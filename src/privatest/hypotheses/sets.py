@@ -168,7 +168,7 @@ class Box(Hypothesis):
         return self.family.parameters[which].name == "loc"
 
     def member(self, values: Sequence[float]) -> Numbers:
-        """The member with these parameters."""
+        """Return the member with these parameters."""
         return member_of(self.family, tuple(values))
 
     def corners(self) -> list[tuple[float, ...]]:
@@ -182,7 +182,7 @@ class Box(Hypothesis):
         return tuple(self._inside(which) for which in range(len(self.low)))
 
     def _inside(self, which: int) -> float:
-        """A value inside the range of a parameter; a whole number, if the parameter must be one."""
+        """Return a value inside the range of a parameter; a whole number, if the parameter must be one."""
         middle = _between(self.low[which], self.high[which])
         return math.floor(middle) if self.family.parameters[which].rule[0].startswith("a whole number") else middle
 
@@ -243,7 +243,7 @@ class Box(Hypothesis):
 
 
 def member_of(family: Family, values: tuple[float, ...]) -> Numbers:
-    """The distribution of a family with these parameters."""
+    """Return the distribution of a family with these parameters."""
     family.check(values)
     kind: type[ScipyIntegers] | type[ScipyReals] = ScipyIntegers if family.discrete else ScipyReals
     return kind(family.freeze(values), family.text(values))
@@ -265,7 +265,7 @@ def _between(a: float, b: float) -> float:
 
 
 def _towards(limit: float, start: float, steps: float) -> float:
-    """A number on the way from ``start`` to the limit, nearer to the limit the more steps."""
+    """Return a number on the way from ``start`` to the limit, nearer to the limit the more steps."""
     if math.isinf(limit):
         return start + math.copysign(steps * max(abs(start), 1.0), limit)
     return limit + (start - limit) / (1 + steps)
@@ -291,7 +291,7 @@ def corrupted(kind: str, centre: Hypothesis, share: Any, name: str) -> Corrupted
 
 
 def union(parts: Sequence[Hypothesis], name: str) -> AnyOf:
-    """The union of sets of one kind."""
+    """Return the union of sets of one kind."""
     if len(parts) < 2:
         raise InvalidDistribution(f"{name}: any_of takes two distributions or more, not {len(parts)}.")
     kinds = {part.kind for part in parts}
@@ -326,14 +326,14 @@ def make_box(family: Family, ranges: Sequence[tuple[float, float]]) -> Box:
 
 
 def _limits(holds: Callable[[float], bool]) -> tuple[float, float]:
-    """The ends of the interval on which a parameter's rule holds. The rule may fail at the ends themselves."""
+    """Return the ends of the interval on which a parameter's rule holds. The rule may fail at the ends themselves."""
     lowest = ((-math.inf, -1e300), (0.0, 1e-100), (1e-12, 1e-12), (1.0, 1.0 + 1e-9), (1.0, 1.0))
     least = next(end for end, inside in lowest if holds(inside))
     return least, next((end for end, inside in ((math.inf, 1e300), (2.0**52, 2.0**52)) if holds(inside)), 1.0)
 
 
 def parameters_of(law: Distribution) -> tuple[Family, tuple[float, ...]] | None:
-    """The family and the parameters of a distribution; None if it is of no named family."""
+    """Return the family and the parameters of a distribution; None if it is of no named family."""
     name, _, words = (law.spec or "").rstrip(")").partition("(")
     if name not in FAMILIES:
         return None
@@ -399,7 +399,7 @@ def _some_members(law: Distribution | Box) -> list[Distribution]:
 
 
 def _closest(ends: tuple[float, float, float, float]) -> list[tuple[float, float]]:
-    """The nearest values of one parameter under the null and under the alternative."""
+    """Return the nearest values of one parameter under the null and under the alternative."""
     low, high = max(ends[0], ends[2]), min(ends[1], ends[3])
     if low > high:  # the ranges do not meet
         return [(ends[1], ends[2]) if ends[1] < ends[2] else (ends[0], ends[3])]

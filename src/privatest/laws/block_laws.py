@@ -117,7 +117,7 @@ class BlockLaws:
         return self.first - 1 + np.arange(self.count, dtype=np.int64)
 
     def bins(self, totals: Integers, doubled_noise: Integers) -> Integers:
-        """The bins of exact totals plus noise, in exact integers; ``doubled_noise`` is twice the noise."""
+        """Return the bins of exact totals plus noise, in exact integers; ``doubled_noise`` is twice the noise."""
         floors = totals + (doubled_noise >> 1)
         return np.asarray(np.clip((floors - self.first) // self.bin_width + 1, 0, self.count - 1))
 
@@ -272,7 +272,7 @@ class NoisyCount:
         return {}
 
     def law(self, rate: float) -> Counted:
-        """The law if records are successes at this rate; the last ``KEPT`` laws are cached."""
+        """Return the law if records are successes at this rate; the last ``KEPT`` laws are cached."""
         if len(self._laws) > KEPT:
             self._laws.clear()
         if rate not in self._laws:

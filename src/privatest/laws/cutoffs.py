@@ -61,7 +61,7 @@ class Curves:
 
     @classmethod
     def of(cls, score: Score, n: int, noise: Noise, null_law: Floats | None = None) -> Curves:
-        """The curves of a score under its first law of each hypothesis, or under another law of the null."""
+        """Return the curves of a score under its first law of each hypothesis, or under another law of the null."""
         null = score.null_law if null_law is None else null_law
         return cls(score.support, null, score.alternative_law, n, noise)
 
@@ -137,7 +137,7 @@ class Curves:
         return spacing * self._centre + self.n * low
 
     def cutoff(self, offset: Fraction | int) -> Fraction:
-        """The cutoff of an offset."""
+        """Return the cutoff of an offset."""
         return self.base + self.unit * Fraction(offset)
 
     @cached_property
@@ -294,7 +294,7 @@ class Curves:
         return first, second
 
     def best_offset(self) -> tuple[int, float]:
-        """The whole offset of the largest advantage, and that advantage.
+        """Return the whole offset of the largest advantage, and that advantage.
 
         Among offsets with the same advantage it is the one whose two errors are nearest to each other.
         """
@@ -333,7 +333,7 @@ class Curves:
         return np.arange(-most, most + 1, dtype=np.float64)
 
     def best_advantage(self) -> float:
-        """The largest advantage of any cutoff."""
+        """Return the largest advantage of any cutoff."""
         return self.best_offset()[1]
 
     def best_cutoff(self) -> Fraction:
@@ -355,7 +355,7 @@ class Curves:
         return self.cutoff(offset)
 
     def offset_for_alpha(self, alpha: float) -> int | None:
-        """The largest whole offset at which the type I error is at most alpha; None if it is out of reach.
+        """Return the largest whole offset at which the type I error is at most alpha; None if it is out of reach.
 
         Invariant: the error is at most alpha at `low` and above it at `high`.
         """
@@ -375,7 +375,7 @@ class Curves:
         return low
 
     def beta_at(self, alpha: float) -> float:
-        """The type II error at the largest cutoff whose type I error is at most alpha."""
+        """Return the type II error at the largest cutoff whose type I error is at most alpha."""
         offset = self.offset_for_alpha(alpha)
         if offset is None:
             cutoff = self.cutoff_for_alpha(alpha)
@@ -429,7 +429,7 @@ class Curves:
         return self.unit * offset + (math.floor(self.unit * (alpha - low) / (high - low)) if low < high else 0)
 
     def cutoff_for_alpha(self, alpha: float) -> Fraction:
-        """The largest cutoff, halfway between two values of T, at which the type I error is at most alpha."""
+        """Return the largest cutoff, halfway between two values of T, at which the type I error is at most alpha."""
         null = NoisyTotal(self.support, self.null_law, self.n, self.noise)
         offset = self.offset_for_alpha(alpha)
         far = self.unit * math.ceil(self.reach)
@@ -468,7 +468,7 @@ class TwoSidedCurves:
         return cls(Curves(support, lowest, below, n, noise), high)
 
     def beta_at(self, alpha: float) -> float:
-        """The larger type II error if each tail has probability alpha/2."""
+        """Return the larger type II error if each tail has probability alpha/2."""
         return max(side.beta_at(alpha / 2) for side in (self.low, self.high))
 
     def cutoffs_for_alpha(self, alpha: float) -> tuple[Fraction, Fraction]:
@@ -488,7 +488,7 @@ class TwoSidedCurves:
         return 2 * float(levels[top]), float(advantages[top])
 
     def best_advantage(self) -> float:
-        """The largest advantage, to about three digits."""
+        """Return the largest advantage, to about three digits."""
         return self._best[1]
 
     def best_cutoffs(self) -> tuple[Fraction, Fraction]:

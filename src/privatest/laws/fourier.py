@@ -26,7 +26,7 @@ _LEFT_OUT = 64.0
 
 
 def probabilities(logs: Complexes, size: int, *, first: int, count: int) -> Floats:
-    """The probabilities of ``count`` integers from ``first`` on, from logarithms of Fourier coefficients."""
+    """Return the probabilities of ``count`` integers from ``first`` on, from logarithms of Fourier coefficients."""
     return _unfolded(np.exp(logs), size, first, count)
 
 
@@ -99,7 +99,7 @@ def small_sums(places: npt.NDArray[np.int64], laws: Sequence[Floats], n: int) ->
 
 
 def _unfolded(coefficients: Complexes, size: int, first: int, count: int) -> Floats:
-    """The probabilities of ``count`` integers from ``first`` on, from Fourier coefficients."""
+    """Return the probabilities of ``count`` integers from ``first`` on, from Fourier coefficients."""
     circle = np.maximum(fft.irfft(coefficients, size), 0.0)
     start = first % size
     if start + count <= size:
@@ -127,7 +127,7 @@ _ODD = (1, 3, 5, 9, 15, 25, 27, 45, 75, 81, 125)
 
 
 def fast_length(size: int) -> int:
-    """A number not below ``size``, and at most a tenth above it, whose only prime factors are 2, 3 and 5.
+    """Return a number not below ``size``, and at most a tenth above it, whose only prime factors are 2, 3 and 5.
 
     >>> [fast_length(size) for size in (1, 7, 1023, 1025)]
     [1, 8, 1024, 1152]
@@ -177,7 +177,7 @@ _CACHED = 1 << 15
 def log_transform(
     steps: Floats, law: Floats, z: npt.NDArray[np.complexfloating[Any, Any]], *, radius: float = _RADIUS
 ) -> tuple[float, Complexes]:
-    r"""The mean :math:`\mu` and :math:`\log E e^{z(s - \mu)}` at complex points z.
+    r"""Return the mean :math:`\mu` and :math:`\log E e^{z(s - \mu)}` at complex points z.
 
     Multiplied by n = 10^9 an error of 1e-16 in this logarithm would show. So it is computed without cancellation,
     from :math:`e^w - 1 - w`: :math:`\log(1 + E[w] + E[e^w - 1 - w])`, w = z(s - mu).
@@ -271,7 +271,7 @@ def _log1p(w: Complexes) -> Complexes:
 
 
 def central_reach(steps: Floats, law: Floats, n: int, negligible: float) -> float | None:
-    """An angle below pi/2 at which n log |E e^(its)| first falls below -negligible; None if there is none."""
+    """Return an angle below pi/2 at which n log |E e^(its)| first falls below -negligible; None if there is none."""
     away = steps - math.fsum(law * steps)
     deviation = math.sqrt(math.fsum(law * away**2))
     if deviation == 0:
@@ -288,7 +288,7 @@ def central_reach(steps: Floats, law: Floats, n: int, negligible: float) -> floa
 def side_lobes(
     steps: Floats, law: Floats, n: int, reach: float, negligible: float, most: float = math.inf
 ) -> Floats | None:
-    """The angles t in (reach, pi] of local maxima with n log |E e^(its)| > -negligible.
+    """Return the angles t in (reach, pi] of local maxima with n log |E e^(its)| > -negligible.
 
     Guarantees: beyond ``reach`` and outside of the neighbourhoods of these maxima, the transform's n-th power is
     smaller than e^-negligible. None if the law is too long to be examined, or has more than ``most`` such maxima.

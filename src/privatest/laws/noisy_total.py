@@ -42,7 +42,7 @@ RAREST_STEP = 3e-19
 
 
 def tilt(steps: Floats, law: Floats, theta: float) -> tuple[Floats, float]:
-    """The law tilted by e^(theta step), and the logarithm of its normalising constant."""
+    """Return the law tilted by e^(theta step), and the logarithm of its normalising constant."""
     exponents = theta * steps
     shift = float(exponents.max())
     with np.errstate(under="ignore"):
@@ -111,7 +111,7 @@ def chernoff_windows(steps: Floats, law: Floats, counts: Sequence[int]) -> list[
 
 
 def _chernoff_reach(away: Floats, law: Floats, most: int, u: Floats) -> float:
-    """The least of (n log E e^(u away) + exponent)/u over the tilts u."""
+    """Return the least of (n log E e^(u away) + exponent)/u over the tilts u."""
     exponents = np.multiply.outer(u, away)
     with np.errstate(under="ignore"):
         cumulants = np.log(row_dots(np.exp(np.minimum(exponents, 600.0)), law))
@@ -215,7 +215,7 @@ def _integral(
 
 
 def _nodes_at_every_peak(lobes: Floats, t: Floats, weights: Floats, reach: float) -> tuple[Floats, Floats] | None:
-    """The nodes around 0, repeated on both sides of every other peak; None if peaks overlap."""
+    """Return the nodes around 0, repeated on both sides of every other peak; None if peaks overlap."""
     if len(lobes) == 0:
         return t, weights
     at_pi = np.abs(lobes - math.pi) < 1e-3 * reach  # only half of a peak at pi counts
@@ -286,7 +286,7 @@ class Window:
 
 
 def convolve(steps: Floats, law: Floats, n: int, theta: float) -> Window:
-    """The tilted law of the sum of n independent steps."""
+    """Return the tilted law of the sum of n independent steps."""
     tilted, _ = tilt(steps, law, theta)
     first, last = window_ends(steps, tilted, n)
     size = fast_length(last - first + 1)
@@ -419,7 +419,7 @@ class IntegerLaw:
         return min(float(self.masses @ noise.cdf(float(x - int(self.values[0])) - self._away)), 1.0)
 
     def cutoff(self, level: float, noise: Noise) -> Fraction:
-        """The smallest c halfway between two values of V + N with Pr[V + N > c] <= level."""
+        """Return the smallest c halfway between two values of V + N with Pr[V + N > c] <= level."""
         shift = noise.offset + Fraction(1, 2)
         span = max(1, round(self.deviation + math.sqrt(noise.variance)))
         low = round(self.mean) - span
@@ -491,7 +491,7 @@ class NoisyTotal:
         return total.noisy_cdfs(away, self.noise)
 
     def _between(self, x: Fraction | int) -> Fraction:
-        """The midpoint between the two values of T around x: the same event without ties."""
+        """Return the midpoint between the two values of T around x: the same event without ties."""
         offset = self.noise.offset
         return math.floor(Fraction(x) - offset) + offset + Fraction(1, 2)
 
@@ -688,7 +688,7 @@ class NoisyTotal:
         return math.sqrt(self.n * spread + self.noise.variance)
 
     def sum_law(self) -> IntegerLaw:
-        """The law of the sum of scores, without noise; all but 1e-18 of it."""
+        """Return the law of the sum of scores, without noise; all but 1e-18 of it."""
         low, spacing, steps, _ = self._atoms
         if len(steps) == 1:
             return IntegerLaw(np.array([self.n * low]), np.ones(1))
@@ -702,7 +702,7 @@ class NoisyTotal:
         return {}
 
     def _window(self, theta: float) -> Window:
-        """The law of J tilted by theta."""
+        """Return the law of J tilted by theta."""
         if theta not in self._windows:
             _, _, steps, law = self._atoms
             new = convolve(steps, law, self.n, theta)

@@ -130,7 +130,7 @@ class WeightedNoise(Noise):
         return self._log_of(self._table[2], v)
 
     def _log_of(self, probabilities: Floats, v: Floats) -> Floats:
-        """The logarithms of the tabled probabilities at v; bounds by Chernoff where these are rounding only."""
+        """Return the logarithms of the tabled probabilities at v; bounds by Chernoff where these are rounding only."""
         place, index = self._place(v)
         resolved = (place >= 0) & (place < len(probabilities)) & (probabilities[index] > _RESOLVED)
         logs = np.asarray(np.log(np.maximum(probabilities[index], _RESOLVED)))
@@ -140,7 +140,7 @@ class WeightedNoise(Noise):
         return logs
 
     def _chernoff(self, away: Floats) -> Floats:
-        """A bound on the logarithm of the probability that N exceeds these distances from 0."""
+        """Return a bound on the logarithm of the probability that N exceeds these distances from 0."""
         theta, logs = self._bounds
         if not len(theta):
             return np.where(away > 0, -np.inf, 0.0)
@@ -189,7 +189,7 @@ class BoundedSum:
     unit: float
 
     def at_least(self, x: float, mean: float, variance: float) -> float:
-        """An upper bound on Pr[S + N >= x], where a number has this mean and at most this variance."""
+        """Return an upper bound on Pr[S + N >= x], where a number has this mean and at most this variance."""
         room = 1.0 - mean
         variance = min(variance, mean * room)
         if variance <= 0:
@@ -206,12 +206,12 @@ class BoundedSum:
         return float(min(bounds.min(), 1.0))
 
     def at_most(self, x: float, mean: float, variance: float) -> float:
-        """An upper bound on Pr[S + N <= x], where a number has this mean and at most this variance."""
+        """Return an upper bound on Pr[S + N <= x], where a number has this mean and at most this variance."""
         return self.at_least(self.n - x, 1.0 - mean, variance)
 
 
 def weighted(noise: Noise, weights: Sequence[int]) -> WeightedNoise:
-    """The noise of the weighted sum of counts that each have this noise."""
+    """Return the noise of the weighted sum of counts that each have this noise."""
     return WeightedNoise(noise, tuple(int(weight) for weight in weights))
 
 
@@ -237,7 +237,7 @@ class Statistic:
         return weighted(self.noise, self.weights.tolist())
 
     def tail(self, law: Floats, possible: Sequence[int], side: int) -> float:
-        """The largest probability of at most (side 0) or at least (side 1) this sum over the possible numbers.
+        """Return the largest probability of at most (side 0) or at least (side 1) this sum over the possible numbers.
 
         Args:
             law: the probability of each cell for a record that is present.

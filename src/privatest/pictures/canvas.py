@@ -130,7 +130,7 @@ def plain(text: object, longest: int = 48) -> str:
 
 
 def law(letter: str, text: object, *, lines: bool = False) -> str:
-    """The legend of a law, ``P = normal(0, 1)``; with ``lines`` broken into up to three lines."""
+    """Return the legend of a law, ``P = normal(0, 1)``; with ``lines`` broken into up to three lines."""
     if str(text) in ("", letter):
         return letter
     whole = f"{letter} = {plain(text, 52)}"
@@ -138,7 +138,7 @@ def law(letter: str, text: object, *, lines: bool = False) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number with a few digits and a true minus sign."""
+    """Return a number with a few digits and a true minus sign."""
     return f"{value:.{digits}g}".replace("-", MINUS)
 
 
@@ -152,7 +152,7 @@ def cost(spent: Any) -> str:
 
 
 def chance(value: float, digits: int = 3) -> str:
-    """A probability with a few digits, never printed as 0."""
+    """Return a probability with a few digits, never printed as 0."""
     return short(Probability(value), digits).replace("-", MINUS)
 
 

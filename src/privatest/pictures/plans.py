@@ -317,7 +317,7 @@ def _exact(
 
 
 def _attempt(question: Callable[..., int], pair: Pair, epsilon: float) -> int | None:
-    """The answer; None if it cannot be computed, as for an epsilon too small for 64-bit totals."""
+    """Return the answer; None if it cannot be computed, as for an epsilon too small for 64-bit totals."""
     try:
         return int(question(pair.null, pair.alternative, epsilon=epsilon))
     except PrivatestError:
@@ -443,7 +443,7 @@ def _epsilon(epsilon: float) -> str:
 
 
 def _title(start: str, described: Any) -> str:
-    """The title with the pair, if the result knows it."""
+    """Return the title with the pair, if the result knows it."""
     null, alternative = getattr(described, "null", ""), getattr(described, "alternative", "")
     if not null or not alternative:
         return start

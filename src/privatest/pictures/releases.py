@@ -301,12 +301,12 @@ def _title(design: EstimateDesign) -> tuple[str, str]:
 
 
 def _joined(axes: Axes, first: str, second: str) -> str:
-    """A title, on one line of a figure of our own, on two lines of the caller's figure, which may be narrow."""
+    """Return a title, on one line of a figure of our own, on two lines of the caller's figure, which may be narrow."""
     return f"{first}, {second}" if axes.figure.get_label() == OWN else f"{first},\n{second}"
 
 
 def _span(marks: dict[float, float]) -> str:
-    """The range of the values, as text."""
+    """Return the range of the values, as text."""
     if not marks:
         return "not known"
     ends = [number(end, 3) for end in (min(marks.values()), max(marks.values()))]
@@ -458,7 +458,7 @@ def _difference(axes: Axes, release: GroupsRelease, ends: tuple[float, float]) -
 
 
 def _between(release: GroupsRelease) -> str:
-    """The interval as text; for a one-sided question only its end."""
+    """Return the interval as text; for a one-sided question only its end."""
     low, high = (number(end, 3) for end in release.interval)
     return {"greater": f"at least {low}", "less": f"at most {high}"}.get(release.alternative, f"{low} to {high}")
 

@@ -64,7 +64,7 @@ class AdaptiveLevel(Described):
         return "Level of a test that was chosen after private answers"
 
     def facts(self) -> list[Fact]:
-        """The question, the level, and the bound it rests on."""
+        """Return the question, the level, and the bound it rests on."""
         return [
             Fact("alpha", self.alpha, "type I error of choice and test together, at most"),
             Fact("privacy", str(self.privacy), "of all earlier answers together"),
@@ -101,7 +101,7 @@ class AdaptiveLevel(Described):
 def adaptive_level(
     alpha: float, *, n: int, epsilon: Number | None = None, privacy: Notion | str | None = None
 ) -> AdaptiveLevel:
-    """The level at which a test chosen after looking at private answers must run, for a type I error of alpha.
+    """Return the level at which a test chosen after looking at private answers must run, for a type I error of alpha.
 
     Args:
         alpha: the type I error that the choice and the test may have together.
@@ -155,7 +155,7 @@ def _by_max_information(alpha: float, notion: Pure, n: int) -> AdaptiveLevel:
 
 
 def _by_mutual_information(alpha: float, notion: Notion, n: int, nats: float) -> AdaptiveLevel:
-    """The largest p below alpha with kl(alpha, p) >= nats; the divergence falls as p rises to alpha."""
+    """Return the largest p below alpha with kl(alpha, p) >= nats; the divergence falls as p rises to alpha."""
 
     def too_large(log_p: float) -> bool:
         p = math.exp(log_p)

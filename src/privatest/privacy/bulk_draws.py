@@ -110,7 +110,7 @@ def _half_normals(count: int, source: RandomSource) -> list[tuple[int, int | Uni
 
 
 def _ones(word: int) -> int:
-    """The number of ones at the low end of a word."""
+    """Return the number of ones at the low end of a word."""
     return (~word & (word + 1)).bit_length() - 1
 
 
@@ -240,13 +240,13 @@ def _inverted(epsilon: Fraction, words: Words, source: RandomSource) -> Integers
 
 
 def _reach(epsilon: Fraction, bits: int = _WORD) -> int:
-    """A number beyond which either tail has mass under 2^-bits, so that its cells coincide."""
+    """Return a number beyond which either tail has mass under 2^-bits, so that its cells coincide."""
     return int(Fraction(45 * bits, 64) / epsilon) + 2
 
 
 @lru_cache(maxsize=8)
 def _table(epsilon: Fraction) -> Words:
-    """The cdf at -reach, ..., reach, times 2^64 and rounded down."""
+    """Return the cdf at -reach, ..., reach, times 2^64 and rounded down."""
     reach, guard = _reach(epsilon), 2 * _WORD
     bits = _WORD + guard
     b_low, b_high = exp_bounds(epsilon.numerator, epsilon.denominator, bits)
@@ -281,7 +281,7 @@ def _floor_cdf(epsilon: Fraction, g: int, bits: int) -> int:
 
 
 def _resolve(epsilon: Fraction, word: int, source: RandomSource) -> int:
-    """The g whose cell holds the uniform number that starts with this word, found with more of its bits."""
+    """Return the g whose cell holds the uniform number that starts with this word, found with more of its bits."""
     uniform = UniformDigits(source, word, _WORD)
     # Invariant: the digits drawn so far are those of a threshold, or lie beyond the table.
     while True:

@@ -92,7 +92,7 @@ class Gaussian(Noise):
         return (x / self.sd) ** 2 / 2
 
     def drift(self, theta: float) -> float:
-        """The mean of the law tilted by e^(theta N)."""
+        """Return the mean of the law tilted by e^(theta N)."""
         return self.sd**2 * theta
 
     def log_excess(self, theta: float) -> float:
@@ -102,7 +102,7 @@ class Gaussian(Noise):
         return Gdp(self.mu * abs(shift) / self.width) if shift else None
 
     def scattered(self, rows: int) -> Notion | None:
-        """The rows in one count: the squares of the shifts of several counts add up, which is less."""
+        """Return the guarantee for all rows in one count; in several counts the squares of the shifts add up to less."""
         return self.guarantee(rows)
 
     def hides(self, shift: int) -> bool:
@@ -198,7 +198,7 @@ CANONICAL = (Tulap, TruncatedTulap, Uniform, Gaussian)
 
 
 def canonical_noise(notion: Notion, width: int | Fraction, *, whole: bool = False) -> Noise:
-    r"""The noise with which noisy totals meet the notion, so that statistics may be released.
+    r"""Return the noise with which noisy totals meet the notion, so that statistics may be released.
 
     For pure, approx, tv and gdp it is the canonical one, :math:`F(x + width) = h(F(x))` (Awan and Vadhan 2023): no
     noise is tighter. For zcdp, renyi and kl it is Gaussian noise that meets the divergence.
@@ -277,12 +277,12 @@ def loss_range(notion: Notion) -> Fraction:
 
 
 def _below(value: float) -> Fraction:
-    """A short rational that is safely at most the computed value."""
+    """Return a short rational that is safely at most the computed value."""
     return Fraction(f"{value * (1 - 1e-9):.12g}")
 
 
 def _approx_range(notion: Approx) -> Fraction:
-    """The largest e with sigma(sigma^-1(p) + e) - e^epsilon p <= delta for every p, rounded down."""
+    """Return the largest e with sigma(sigma^-1(p) + e) - e^epsilon p <= delta for every p, rounded down."""
     factor = math.exp(min(notion.epsilon, 700.0))
 
     def too_long(e: float, delta: float = float(notion.delta) * (1 - 1e-9)) -> bool:

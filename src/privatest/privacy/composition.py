@@ -47,7 +47,7 @@ from privatest.privacy.tulap import Tulap
 
 
 def weight(notion: Notion) -> Fraction:
-    """The number of a notion that adds up: its last parameter, or the square of mu.
+    """Return the number of a notion that adds up: its last parameter, or the square of mu.
 
     >>> weight(Zcdp(0.5)), weight(Gdp(0.5))
     (Fraction(1, 2), Fraction(1, 4))
@@ -105,7 +105,7 @@ def adds_up_within(parts: Iterable[Notion | None], whole: Notion) -> bool:
 
 
 def _amounts(notion: Notion) -> tuple[Fraction, ...]:
-    """The numbers of a notion that add up: epsilon and delta of ``approx``, the weight of any other."""
+    """Return the numbers of a notion that add up: epsilon and delta of ``approx``, the weight of any other."""
     return notion.exact if isinstance(notion, Approx) else (weight(notion),)
 
 
@@ -119,12 +119,12 @@ Counts = Mapping[Notion, int]
 
 @lru_cache(maxsize=256)
 def _repeated(notion: Notion, times: int) -> Any:
-    """The privacy-loss distribution of ``times`` answers that meet the notion."""
+    """Return the privacy-loss distribution of ``times`` answers that meet the notion."""
     return loss_distribution(notion).self_compose(times)
 
 
 def composed_epsilon(counts: Counts, delta: Fraction) -> float:
-    """An epsilon such that all the answers together are (epsilon, delta)-private; infinite if there is none.
+    """Return an epsilon such that all the answers together are (epsilon, delta)-private; infinite if there is none.
 
     Args:
         counts: how many answers there are under each notion.
@@ -141,7 +141,7 @@ def composed_epsilon(counts: Counts, delta: Fraction) -> float:
 
 
 def _basic_composition(counts: Counts, delta: Fraction) -> float:
-    """The sum of the epsilons if the sum of the deltas is at most ``delta``; exact."""
+    """Return the sum of the epsilons if the sum of the deltas is at most ``delta``; exact."""
     epsilons = deltas = Fraction(0)
     for notion, times in counts.items():
         if isinstance(notion, Pure):
@@ -156,7 +156,7 @@ def _basic_composition(counts: Counts, delta: Fraction) -> float:
 
 
 def _concentrated(counts: Counts, delta: Fraction) -> float:
-    """An epsilon from all answers as ``zcdp``, whose rho adds up, converted to (epsilon, delta)."""
+    """Return an epsilon from all answers as ``zcdp``, whose rho adds up, converted to (epsilon, delta)."""
     if not delta or (delta >= LEAST_DELTA and all(notion.tradeoff for notion in counts)):  # the losses say more
         return math.inf
     rho = Fraction(0)
@@ -169,13 +169,13 @@ def _concentrated(counts: Counts, delta: Fraction) -> float:
 
 
 def _epsilon_of(notion: Notion, delta: Fraction) -> float:
-    """The epsilon that follows from a notion at ``delta``; infinite if none does."""
+    """Return the epsilon that follows from a notion at ``delta``; infinite if none does."""
     whole = converted(notion, Approx(1, delta))
     return math.inf if whole is None else rounded_up(whole.exact[0])
 
 
 def _convolved(counts: Counts, delta: Fraction) -> float:
-    """An epsilon from the sum of the losses of the dominating pairs, as independent random numbers."""
+    """Return an epsilon from the sum of the losses of the dominating pairs, as independent random numbers."""
     if delta < LEAST_DELTA:
         return math.inf
     # Notions that bound divergences are added up first, by kind and order, and then converted.
@@ -225,13 +225,13 @@ def _library() -> tuple[Any, Any]:
 
 
 def _connect_dots(grid: float, corners: Any, deltas: Any) -> Any:
-    """The distribution with these deltas at the epsilons ``grid * corners``, pessimistic between them."""
+    """Return the distribution with these deltas at the epsilons ``grid * corners``, pessimistic between them."""
     library, masses = _library()
     return library.PrivacyLossDistribution(masses.create_pmf_pessimistic_connect_dots(grid, corners, deltas))
 
 
 def loss_distribution(notion: Notion, grid: float = GRID) -> Any:
-    """The privacy-loss distribution of the notion's dominating pair, rounded to the safe side.
+    """Return the privacy-loss distribution of the notion's dominating pair, rounded to the safe side.
 
     Returns:
         ``dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution``.
@@ -255,14 +255,14 @@ def loss_distribution(notion: Notion, grid: float = GRID) -> Any:
 
 
 def _response_delta(loss: float, epsilon: float) -> float:
-    """The hockey-stick divergence at ``epsilon`` of randomised response with privacy loss ``loss``."""
+    """Return the hockey-stick divergence at ``epsilon`` of randomised response with privacy loss ``loss``."""
     if epsilon <= -loss:
         return -math.expm1(epsilon)
     return max(-math.expm1(epsilon - loss), 0.0) / (1 + math.exp(-loss))
 
 
 def noise_distribution(noise: Noise, move: int, grid: float = GRID) -> Any:
-    """The privacy-loss distribution of what is released, by the exact law of the noise.
+    """Return the privacy-loss distribution of what is released, by the exact law of the noise.
 
     What is released is the noisy total, its level, or the decision alone, as the noise allows. If the law of a noisy
     total has more than ``MOST_ATOMS`` values, the distribution is that of the pair that dominates what the noise
@@ -307,7 +307,7 @@ def noise_distribution(noise: Noise, move: int, grid: float = GRID) -> Any:
 
 
 def _levels_apart(noise: Chain) -> tuple[Floats, Floats]:
-    """The laws of what is released at neighbouring levels, as two arrays with a row for each pair of levels.
+    """Return the laws of what is released at neighbouring levels, as two arrays with a row for each pair of levels.
 
     If the noisy level leaves, one pair stands for all, for their laws are shifts of each other.
     """

@@ -100,7 +100,7 @@ class Ladder:
 
 @lru_cache(maxsize=32)
 def make_ladder(notion: Notion, fine: int) -> Ladder:
-    """The ladder with at most ``fine`` rungs to a record, and fewer if one record gains little.
+    """Return the ladder with at most ``fine`` rungs to a record, and fewer if one record gains little.
 
     If h is made of straight lines, the rungs are the kinks of F.
 
@@ -339,7 +339,7 @@ class Chain(Noise):
         return np.asarray(np.exp(1j * np.multiply.outer(t, self.width * values)) @ masses)
 
     def guarantee(self, shift: int) -> Notion | None:
-        """The notion that the decision meets."""
+        """Return the notion that the decision meets."""
         return self.notion if 0 < abs(shift) <= self.width else None
 
 
@@ -360,7 +360,7 @@ def decision_noise(notion: Notion, width: int | Fraction, start: Fraction | None
 
 
 def chain_starts(notion: Notion) -> list[Fraction]:
-    """The starts to choose from. The chain has the value 1/2 halfway between two levels, or at a level."""
+    """Return the starts to choose from. The chain has the value 1/2 halfway between two levels, or at a level."""
     low = Fraction(round(notion.balanced[0] * (1 << 60)), 1 << 60)
     return [low] if isinstance(notion, Pure) else [low, Fraction(1, 2)]
 
@@ -377,7 +377,7 @@ def _log(height: int) -> float:
 
 @lru_cache(maxsize=64)
 def chain_levels(notion: Notion, start: Fraction) -> tuple[int, tuple[int, ...]]:
-    """The first level of a chain, and 2^192 g at it and at all later ones. At level 0, g is the start, rounded.
+    """Return the first level of a chain, and 2^192 g at it and at all later ones. At level 0, g is the start, rounded.
 
     Guarantees: for any two neighbouring levels, and for those beyond the ends, the two probabilities are proven to meet
     the notion both ways.
@@ -459,7 +459,7 @@ def levels_leave(notion: Notion, heights: tuple[int, ...]) -> bool:
 
 
 def _arb() -> Any:
-    """The library of rigorous real numbers, with a precision far beyond the grid's."""
+    """Return the library of rigorous real numbers, with a precision far beyond the grid's."""
     try:
         import flint  # an extra
     except ImportError:
@@ -487,7 +487,7 @@ def _gaussian(flint: Any, notion: Gdp, height: int, about: float) -> int:
 
 
 def _ceiling(flint: Any, value: Any) -> int:
-    """A whole number of grid steps that is at least the value."""
+    """Return a whole number of grid steps that is at least the value."""
     scaled = (value * _real(flint, Fraction(ONE))).upper().ceil()
     return int(scaled.unique_fmpz()) if scaled.is_exact() else ONE
 
@@ -523,12 +523,12 @@ def _concentrated(flint: Any, rho: Any, p: Any, u: Any, q: Any, v: Any) -> bool:
     far = max(float(abs(first).upper()), float(abs(second).upper())) / float(rho.lower()) + 1.0
 
     def shares(s: Any) -> tuple[Any, Any]:
-        """The probabilities of (p, u), tilted by e^(s log(P/Q))."""
+        """Return the probabilities of (p, u), tilted by e^(s log(P/Q))."""
         other = 1 / (1 + (-(odds + s * gap)).exp())
         return 1 - other, other
 
     def bend(low: Fraction, high: Fraction) -> Any:
-        """A lower bound on the second derivative between two points; the variance of a share is at most 1/4."""
+        """Return a lower bound on the second derivative between two points; the variance of a share is at most 1/4."""
         middle, radius = (low + high) / 2, (high - low) / 2
         one, other = shares(flint.arb(_real(flint, middle).mid(), _real(flint, radius).upper()))
         variance, quarter = (one * other).upper(), flint.arb(1) / 4

@@ -53,7 +53,7 @@ def kullback(p: float, u: float, q: float, v: float) -> float:
 
 
 def renyi_divergence(p: float, u: float, q: float, v: float, order: float) -> float:
-    """The Renyi divergence of (p, u) from (q, v), of an order above 1."""
+    """Return the Renyi divergence of (p, u) from (q, v), of an order above 1."""
     first, second = log_ratio(p, q), log_ratio(u, v)
     if order * max(first, second) > 30:
         a, b = math.log(q) + order * first, math.log(v) + order * second
@@ -102,7 +102,7 @@ def _binding(coin: Odds, rho: float, start: float, last: float, forward: bool) -
         return renyi_divergence(*pair, order) - rho * order
 
     def worst(y: float) -> tuple[float, float]:
-        """The order at which this logit exceeds its bound most, relative to the order, and by how much."""
+        """Return the order at which this logit exceeds its bound most, relative to the order, and by how much."""
         # Divergences are at most the largest log-ratio: no order beyond this one binds.
         most = max(abs(log_ratio(a, b)) for a, b in zip(coin, from_logit(y), strict=True)) / rho
         end = math.log(max(most, 1.0) + 1.0)
@@ -122,12 +122,12 @@ def _binding(coin: Odds, rho: float, start: float, last: float, forward: bool) -
 
 
 def kullback_slope(p: float, u: float, q: float, v: float) -> tuple[float, float]:
-    """The derivatives of :func:`kullback` in p and in q."""
+    """Return the derivatives of :func:`kullback` in p and in q."""
     return log_ratio(p, q) - log_ratio(u, v), (q - p) / (q * v)
 
 
 def renyi_slope(p: float, u: float, q: float, v: float, order: float) -> tuple[float, float]:
-    """The derivatives of :func:`renyi_divergence` in p and in q, times a common positive factor."""
+    """Return the derivatives of :func:`renyi_divergence` in p and in q, times a common positive factor."""
     first, second = log_ratio(p, q), log_ratio(u, v)
     most = (order - 1) * max(first, second)
     a, b = math.exp((order - 1) * first - most), math.exp((order - 1) * second - most)
@@ -145,7 +145,7 @@ _GRID = 24
 
 
 def golden_maximum(function: Callable[[float], float], low: float, high: float) -> float:
-    """The largest value of a function between two ends."""
+    """Return the largest value of a function between two ends."""
     return golden_peak(function, low, high)[1]
 
 
@@ -173,7 +173,7 @@ def golden_peak(function: Callable[[float], float], low: float, high: float) -> 
 
 
 def last_allowed(excess: Callable[[float], float], start: float) -> float:
-    """The last y from ``start`` on, at most about 700, at which an increasing excess is not positive.
+    """Return the last y from ``start`` on, at most about 700, at which an increasing excess is not positive.
 
     The excess must be negative at the start; it is not positive at the y that is returned.
     """

@@ -49,7 +49,7 @@ class Noise(ABC):
 
     @classmethod
     def for_width(cls, epsilon: Fraction, width: Fraction, step: Fraction) -> Self:
-        """The noise that hides totals ``width`` lattice steps apart at the price of epsilon.
+        """Return the noise that hides totals ``width`` lattice steps apart at the price of epsilon.
 
         Args:
             epsilon: the privacy loss.
@@ -83,7 +83,7 @@ class Noise(ABC):
         return self.spacing == 1 and not self.decision_only
 
     def level(self, noisy: Fraction, cutoff: Fraction) -> int:
-        """The number of spacings between a public cutoff and the noisy total, rounded up.
+        """Return the number of spacings between a public cutoff and the noisy total, rounded up.
 
         It is at least 1 if and only if the noisy total exceeds the cutoff.
         """
@@ -102,7 +102,7 @@ class Noise(ABC):
         return None
 
     def guarantee(self, shift: int) -> Notion | None:
-        """The strongest notion that noisy totals ``shift`` apart meet, exactly; None if they meet none."""
+        """Return the strongest notion that noisy totals ``shift`` apart meet, exactly; None if they meet none."""
         loss = self.exact_loss(shift)
         return Pure(loss) if loss else None
 
@@ -124,7 +124,7 @@ class Noise(ABC):
         return shift == 0 or self.guarantee(shift) is not None
 
     def reach(self, nats: float) -> float:
-        """A distance from 0 beyond which either side has a probability of about e^-nats or less."""
+        """Return a distance from 0 beyond which either side has a probability of about e^-nats or less."""
         return nats / self.decay_rate if math.isfinite(self.decay_rate) else 0.0
 
     def transform_reach(self, nats: float) -> float:  # noqa: ARG002 - only the Gaussian's falls so fast
@@ -137,11 +137,11 @@ class Noise(ABC):
         return math.sqrt(self.variance), 0.0
 
     def beyond(self, probability: float) -> int:
-        """The smallest whole number, at least 0, that the noise exceeds with at most this probability."""
+        """Return the smallest whole number, at least 0, that the noise exceeds with at most this probability."""
         return numbers.first_true(lambda value: float(self.sf(value)) <= probability, 0)
 
     def window(self, nats: float) -> int:
-        """A whole number beyond which the values on either side have a probability of about e^-nats or less."""
+        """Return a whole number beyond which the values on either side have a probability of about e^-nats or less."""
         return math.ceil(self.reach(nats) + 1)
 
     def exponent(self, x: float) -> float:
@@ -153,11 +153,11 @@ class Noise(ABC):
         return 0.0
 
     def log_excess(self, theta: float) -> float:
-        """A number c such that Pr[N > x] <= e^(c - theta x) for all x."""
+        """Return a number c such that Pr[N > x] <= e^(c - theta x) for all x."""
         return theta * self.plateau / 2
 
     def describe(self) -> str:
-        """The name that designs print."""
+        """Return the name that designs print."""
         return type(self).__name__
 
     @property
@@ -192,11 +192,11 @@ class Noise(ABC):
         """E exp(i t N) for abs(Re t) <= pi inside the strip; real for real t."""
 
     def _exact_loss(self, shift: int) -> Fraction | None:
-        """The privacy loss at a shift >= 0; None if it has no bound."""
+        """Return the privacy loss at a shift >= 0; None if it has no bound."""
         return None if shift else Fraction(0)
 
     def draw(self, source: RandomSource = system_source) -> Fraction:
-        """A value with this law, exact. It is private if the source is the system's."""
+        """Return a value with this law, exact. It is private if the source is the system's."""
         return Fraction(self.draw_doubled(source), 2)
 
     # From here on, numbers are in double precision and no longer exact.
@@ -270,7 +270,7 @@ class Noise(ABC):
         return fields_to_json(self)
 
     def _floor(self, x: Floats) -> Floats:
-        """The largest lattice value <= x. Every step is exact or rounds without crossing a lattice value."""
+        """Return the largest lattice value <= x. Every step is exact or rounds without crossing a lattice value."""
         with np.errstate(invalid="ignore"):
             whole = np.floor(x)
             if not self.offset:
@@ -304,13 +304,13 @@ def _within_one_turn(t: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
 
 
 def _scalar(array: NDArray[Any]) -> NDArray[Any]:
-    """An array as it is, but a NumPy scalar instead of a zero-dimensional array."""
+    """Return an array as it is, but a NumPy scalar instead of a zero-dimensional array."""
     result: NDArray[Any] = np.asarray(array)[()]
     return result
 
 
 def positive_within_double(**arguments: Number) -> Fraction:
-    """The one named argument, as an exact positive rational that a double can hold."""
+    """Return the one named argument, as an exact positive rational that a double can hold."""
     value = numbers.positive("", **arguments)
     if not Fraction(1, 10**100) <= value <= 10**100:
         ((name, number),) = arguments.items()
@@ -405,7 +405,7 @@ class NoNoise(Noise):
 
 
 def whole_quotient(v: Floats, width: float) -> Floats:
-    """The largest whole numbers g with ``width * g <= v``."""
+    """Return the largest whole numbers g with ``width * g <= v``."""
     g = np.floor(v / width)
     return np.where(v < width * g, g - 1, g)  # a quotient just below a whole number may have been rounded up to it
 
@@ -552,7 +552,7 @@ class Logistic(HalfIntegerNoise):
         return total
 
     def _by_geometrics(self, t: NDArray[Any]) -> NDArray[Any]:
-        r"""The pmf beyond m = 0 as an alternating sum of geometrics, each summed in closed form.
+        r"""Return the pmf beyond m = 0 as an alternating sum of geometrics, each summed in closed form.
 
         .. math:: \Pr[N = m + \tfrac12] = \sum_{j \ge 1} (-1)^{j+1} (1 - r^j) r^{jm}, \qquad m \ge 1
         """

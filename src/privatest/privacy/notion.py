@@ -82,7 +82,7 @@ class Neighbourhood:
         return self.rows * (high - low if self.kind == "replace" else max(abs(low), abs(high)))
 
     def extent(self, low: float, high: float, centre: float) -> float:
-        """The largest difference between neighbours of a sum of numbers in [low, high].
+        """Return the largest difference between neighbours of a sum of numbers in [low, high].
 
         With "add-remove" the sum is that of the numbers minus ``centre``.
         """
@@ -152,7 +152,7 @@ class Notion(ABC):
         """The p at which h(p) = 1 - p, and 1 - p. At this p, h gains the most."""
 
     def h(self, p: ArrayLike, records: int = 1) -> Floats:
-        """The largest probability that an event of probability p can have where ``records`` records differ.
+        """Return the largest probability that an event of probability p can have where ``records`` records differ.
 
         Guarantees: relative error of order 1e-12 for small values; see :meth:`rise` for values near 1.
 
@@ -216,7 +216,7 @@ class Notion(ABC):
         return self._part(share)
 
     def share(self, answers: int) -> Notion:
-        """The budget of each of ``answers`` answers that meet this budget together.
+        """Return the budget of each of ``answers`` answers that meet this budget together.
 
         >>> Pure(1).share(4), Renyi(3, 0.5).share(5)
         (pure(0.25), renyi(3, 0.1))
@@ -226,7 +226,7 @@ class Notion(ABC):
         return self._part(Fraction(1, answers))
 
     def _part(self, part: Fraction) -> Notion:
-        """The notion with a part of the last parameter, which is the number that adds up (proof.md)."""
+        """Return the notion with a part of the last parameter, which is the number that adds up (proof.md)."""
         return with_last(self, part * self.exact[-1])
 
     def implies(self, other: Notion) -> bool:
@@ -239,7 +239,7 @@ class Notion(ABC):
         return best is not None and best._within(other)
 
     def into(self, name: str, **chosen: Number) -> Notion:
-        """The strongest guarantee of another kind that follows from this one.
+        """Return the strongest guarantee of another kind that follows from this one.
 
         Args:
             name: of the kind: "pure", "approx", "tv", "gdp", "zcdp", "renyi" or "kl".
@@ -261,7 +261,7 @@ class Notion(ABC):
 
     @classmethod
     def target(cls, **chosen: Number) -> Notion:
-        """A notion of this kind with the chosen parameter. :meth:`into` finds the other one."""
+        """Return a notion of this kind with the chosen parameter. :meth:`into` finds the other one."""
         _refuse_choices(cls.name, chosen)
         return cls(*(Fraction(1) for _ in fields(cls)))
 
@@ -270,7 +270,7 @@ class Notion(ABC):
         return all(mine <= theirs for mine, theirs in zip(self.exact, other.exact, strict=True))
 
     def _into(self, other: Notion) -> Notion | None:
-        """The strongest guarantee of the other's kind and chosen parameter that follows; None if none does."""
+        """Return the strongest guarantee of the other's kind and chosen parameter that follows; None if none does."""
         if isinstance(other, Tv):
             most = _above(self.gain())
             return Tv(most) if most < 1 else None
@@ -294,7 +294,7 @@ class Notion(ABC):
         return Approx(_above(enough), delta)
 
     def _delta(self, epsilon: float) -> float:
-        """The largest h(p) - e^epsilon p. It is concave in p: found over the logarithm of the odds."""
+        """Return the largest h(p) - e^epsilon p. It is concave in p: found over the logarithm of the odds."""
         factor = math.exp(min(epsilon, 700.0))
 
         def excess(y: float) -> float:
@@ -403,7 +403,7 @@ class Approx(Notion):
         return (1 - delta) * down, up + delta * down
 
     def grouped(self, records: int) -> Approx | None:
-        """The notion that holds for a group of records if this one holds for each; None if its delta reached 1.
+        """Return the notion that holds for a group of records if this one holds for each; None if its delta reached 1.
 
         >>> Approx(1, 1e-6).grouped(1), Approx(0, 0.25).grouped(3)
         (approx(1, 1e-06), approx(0, 0.75))
@@ -430,7 +430,7 @@ class Approx(Notion):
         return self._delta(float(other.loss)) * (1 + 1e-12) <= float(other.delta)
 
     def _delta(self, epsilon: float) -> float:
-        """The excess of two lines over another one is largest at their corner, or at 0."""
+        """Return the largest excess of h over the line of ``epsilon``, which is at the corner of its two lines or at 0."""
         p, q = self.balanced
         return max(q - math.exp(min(epsilon, 700.0)) * p, float(self.delta) if epsilon >= self.epsilon else 0.0, 0.0)
 
@@ -521,7 +521,7 @@ class _DivergenceBound(Notion):
 
     @abstractmethod
     def _excess(self, p: float, u: float, q: float, v: float) -> float:
-        """The larger divergence between (p, u) and (q, v), of both directions, less the bound."""
+        """Return the larger divergence between (p, u) and (q, v), of both directions, less the bound."""
 
     def step(self, p: float, rest: float) -> Odds:
         if not p > 0 or not rest > 0:
@@ -619,13 +619,13 @@ class Zcdp(_DivergenceBound):
         return max(concentration(p, u, q, v), concentration(q, v, p, u)) - float(self.rho)
 
     def step(self, p: float, rest: float) -> Odds:
-        """The least q over all orders; the order 1 stands for Kullback and Leibler."""
+        """Return the least q over all orders; the order 1 stands for Kullback and Leibler."""
         if not p > 0 or not rest > 0:
             return p, rest
         return from_logit(concentrated(p, rest, float(self.rho))[0])
 
     def _delta(self, epsilon: float) -> float:
-        r"""The delta that follows from all orders together (Canonne, Kamath and Steinke 2020, proposition 12).
+        r"""Return the delta that follows from all orders together (Canonne, Kamath and Steinke 2020, proposition 12).
 
         .. math:: \delta = \inf_{a > 1} \frac{e^{(a - 1)(a\rho - \epsilon)}}{a - 1} \Big(1 - \frac1a\Big)^a
         """
@@ -657,7 +657,7 @@ def _refuse_choices(name: str, chosen: dict[str, Number]) -> None:
 
 
 def _written(value: Fraction) -> str:
-    """A decimal if a short one is read back as exactly this value, else p/q."""
+    """Return a decimal if a short one is read back as exactly this value, else p/q."""
     short = repr(float(value))
     if Fraction(short) == value == rational(float(value)):
         return short.removesuffix(".0")
@@ -677,7 +677,7 @@ _LARGEST_EPSILON = 1e6
 
 
 def _above(value: float) -> Fraction:
-    """A short rational that is safely at least the computed value."""
+    """Return a short rational that is safely at least the computed value."""
     return Fraction(f"{max(value, 1e-300) * (1 + _SLACK):.12g}")
 
 
@@ -691,7 +691,7 @@ def _by_lines(p: float, rest: float, epsilon: float, delta: float) -> Odds:
 
 
 def converted(notion: Notion, kind: Notion) -> Notion | None:
-    """The strongest guarantee of a kind (and order, or delta) that follows from a notion; None if none does.
+    """Return the strongest guarantee of a kind (and order, or delta) that follows from a notion; None if none does.
 
     >>> converted(Pure(1), Gdp(1)), converted(Gdp(1), Pure(1)), converted(Pure(1), Approx(1, 1e-6))
     (gdp(1.23204), None, approx(1, 0))
@@ -706,7 +706,7 @@ def converted(notion: Notion, kind: Notion) -> Notion | None:
 
 
 def replaced(notion: Notion) -> Notion | None:
-    """The notion that replacing a record meets if adding or removing one meets this one; None if there is none.
+    """Return the notion that replacing a record meets if adding or removing one meets this one; None if there is none.
 
     >>> replaced(Gdp(0.5)), replaced(Tv(0.6))
     (gdp(1), None)
@@ -723,7 +723,7 @@ def replaced(notion: Notion) -> Notion | None:
 
 
 def per_row(notion: Notion, rows: int) -> Notion:
-    r"""The budget of one row if a person has up to ``rows`` rows, in one block of a stream or in several.
+    r"""Return the budget of one row if a person has up to ``rows`` rows, in one block of a stream or in several.
 
     Rows in one block move one noisy total further; rows in several blocks move several totals, which costs no more.
 
@@ -751,7 +751,7 @@ def per_row(notion: Notion, rows: int) -> Notion:
 
 
 def with_last(notion: Notion, value: Fraction) -> Notion:
-    """The notion of the same kind whose last parameter is ``value``."""
+    """Return the notion of the same kind whose last parameter is ``value``."""
     kind: Callable[..., Notion] = type(notion)
     return kind(*notion.exact[:-1], value)
 
@@ -773,7 +773,7 @@ class Line:
     height: Fraction
 
     def least(self, q: int, units: int) -> int:
-        """The smallest numerator that a neighbour of q/units may have under the line and its mirror image.
+        """Return the smallest numerator that a neighbour of q/units may have under the line and its mirror image.
 
         >>> Line(Fraction(2), Fraction(0)).least(10, 100), Line(Fraction(2), Fraction(0)).least(90, 100)
         (5, 80)
@@ -785,12 +785,12 @@ class Line:
         return max(by_line, by_mirror, 0)
 
     def most(self, p: int, units: int) -> int:
-        """The largest numerator that a neighbour of p/units may have."""
+        """Return the largest numerator that a neighbour of p/units may have."""
         return units - self.least(units - p, units)
 
 
 def exact_line(notion: Notion) -> Line | None:
-    """The line that, with its mirror image, is h; its slope is rounded down. None if h is curved.
+    """Return the line that, with its mirror image, is h; its slope is rounded down. None if h is curved.
 
     Guarantees: a test whose probabilities meet the line and its mirror image exactly meets the notion.
     """
@@ -804,7 +804,7 @@ def exact_line(notion: Notion) -> Line | None:
 
 
 def tangent(notion: Notion, p: float, rest: float) -> tuple[float, float]:
-    """The value and the slope at p of the tangent to a curved h, which h nowhere exceeds."""
+    """Return the value and the slope at p of the tangent to a curved h, which h nowhere exceeds."""
     if isinstance(notion, Gdp):
         mu = float(notion.mu)
         return notion.step(p, rest)[0], math.exp(min(-mu * quantile(p, rest) - mu * mu / 2, 700.0))
@@ -901,7 +901,7 @@ def make_notion(epsilon: Number | None, privacy: Any) -> Notion:
 
 
 def notion_to_json(notion: Notion) -> str:
-    """The notion as documents write it, exactly: the epsilon of a pure one as a fraction, any other as its text.
+    """Return the notion as documents write it, exactly: the epsilon of a pure one as a fraction, any other as its text.
 
     >>> notion_to_json(Pure(Fraction(1, 3))), notion_to_json(Zcdp(0.5))
     ('1/3', 'zcdp(0.5)')
@@ -910,7 +910,7 @@ def notion_to_json(notion: Notion) -> str:
 
 
 def notion_words(notion: Notion) -> str:
-    """The budget as it is written in messages.
+    """Return the budget as it is written in messages.
 
     >>> notion_words(Pure(0.5)), notion_words(Gdp(1))
     ('epsilon=0.5', 'privacy=gdp(1)')
@@ -919,12 +919,12 @@ def notion_words(notion: Notion) -> str:
 
 
 def budget_word(notion: Notion) -> str:
-    """The word for the budget in messages: "epsilon", or "budget" for another notion than pure."""
+    """Return the word for the budget in messages: "epsilon", or "budget" for another notion than pure."""
     return "epsilon" if isinstance(notion, Pure) else "budget"
 
 
 def price_words(notion: Notion) -> dict[str, str]:
-    """The argument that stands for the notion, with its exact value: ``epsilon`` or ``privacy``."""
+    """Return the argument that stands for the notion, with its exact value: ``epsilon`` or ``privacy``."""
     return {"epsilon" if isinstance(notion, Pure) else "privacy": notion_to_json(notion)}
 
 

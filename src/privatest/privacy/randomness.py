@@ -135,7 +135,7 @@ system_source: RandomSource = SystemSource()
 
 
 def seeded_source(rng: np.random.Generator) -> SeededSource:
-    """A reproducible source for simulations. Nothing drawn from it is private.
+    """Return a reproducible source for simulations. Nothing drawn from it is private.
 
     >>> source = seeded_source(np.random.default_rng(1))
     >>> source.simulated, 0 <= source.below(10**40) < 10**40

@@ -189,7 +189,7 @@ class TruncatedTulap(Noise):
         power_low, power_high = (one * end for end in exp_bounds(block * p, q, size))
 
         def at(b: Fraction, other: Fraction, power: Fraction) -> Fraction:
-            """The formula, which is monotone in each of the three places where b occurs."""
+            """Return the formula, which is monotone in each of the three places where b occurs."""
             first = (1 - self.delta) / (1 + other)
             second = self.delta * (1 / power - 1) / (1 - other)
             m = (1 - b + 2 * self.delta * b) / (1 + b)
@@ -237,7 +237,7 @@ class TruncatedTulap(Noise):
         return Approx(self.epsilon, self.delta) if 0 < abs(shift) <= self.width else None
 
     def scattered(self, rows: int) -> Notion | None:
-        """The rows in one count, where delta grows faster than in several."""
+        """Return the guarantee for all rows in one count, where delta grows faster than in several counts."""
         return Approx(self.epsilon, self.delta).grouped(rows)
 
     def draw_doubled(self, source: RandomSource) -> int:
@@ -275,7 +275,7 @@ class TruncatedTulap(Noise):
         return coins.UniformDigits(source).is_below(share)
 
     def _places(self, v: Floats) -> tuple[Floats, Floats]:
-        """The block of abs(v), and the place of abs(v) in it, counted outwards."""
+        """Return the block of abs(v), and the place of abs(v) in it, counted outwards."""
         w = float(self.width)
         j = np.abs(v) + (w - 1) / 2
         block = whole_quotient(j, w)
@@ -364,7 +364,7 @@ class Uniform(Noise):
         return 0.0
 
     def drift(self, theta: float) -> float:
-        """The mean of the law tilted by e^(theta N)."""
+        """Return the mean of the law tilted by e^(theta N)."""
         m = float(self.points)
         if theta * m < 1e-3:
             return theta * self.variance
@@ -374,7 +374,7 @@ class Uniform(Noise):
         return Tv(Fraction(abs(shift), self.points)) if 0 < abs(shift) < self.points else None
 
     def scattered(self, rows: int) -> Notion | None:
-        """The total variations add up, whether the rows move one count or several."""
+        """Return the guarantee for any rows: total variations add up, whether the rows move one count or several."""
         return self.guarantee(rows)
 
     def draw_doubled(self, source: RandomSource) -> int:

@@ -122,7 +122,7 @@ class Verification(Described):
         return f"{'Private' if self.private else 'NOT private'}: {self.privacy}, {self.neighbours} one record"
 
     def facts(self) -> list[Fact]:
-        """The two numbers, how they were compared, and where the measured one was found."""
+        """Return the two numbers, how they were compared, and where the measured one was found."""
         how = "exactly, in fractions" if self.exact else "in floating-point numbers"
         return [
             Fact("private", self.private, f"compared {how}"),
@@ -285,7 +285,7 @@ def neighbouring(data: Places, records: int, *, neighbours: str = "replace", ord
 
 
 def measure(notion: Notion, law: Law, other: Law) -> tuple[Any, Outputs]:
-    """The number by which ``law`` exceeds ``other`` in the sense of the notion, and the event where it does.
+    """Return the number by which ``law`` exceeds ``other`` in the sense of the notion, and the event where it does.
 
     For ``pure`` it is the largest ratio (a fraction if the laws are), for any other notion the number that it bounds.
     """
@@ -310,7 +310,7 @@ def measure(notion: Notion, law: Law, other: Law) -> tuple[Any, Outputs]:
 
 
 def _divergence(notion: Notion, chances: Sequence[tuple[Any, Any]]) -> float:
-    """The divergence of one law from another, from a list of both probabilities of every output."""
+    """Return the divergence of one law from another, from a list of both probabilities of every output."""
     if any(p <= 0 for _, p in chances):
         return math.inf
     logs = [(float(q), _log(q) - _log(p)) for q, p in chances]
@@ -335,13 +335,13 @@ def _log(chance: Any) -> float:
 
 
 def _of_order(order: float, logs: Sequence[tuple[float, float]]) -> float:
-    """The Renyi divergence, from a list of probabilities and their log-ratios."""
+    """Return the Renyi divergence, from a list of probabilities and their log-ratios."""
     top = max((order - 1) * log for _, log in logs)
     return (top + math.log(math.fsum(q * math.exp((order - 1) * log - top) for q, log in logs))) / (order - 1)
 
 
 def _quantiles(law: Law, other: Law) -> tuple[float, Outputs]:
-    """The largest difference of normal quantiles over the events by decreasing ratio."""
+    """Return the largest difference of normal quantiles over the events by decreasing ratio."""
     alone = tuple(output for output, q in law.items() if q > 0 and not other.get(output, 0) > 0)
     if alone:  # however rare
         return math.inf, alone
@@ -367,7 +367,7 @@ def _quantiles(law: Law, other: Law) -> tuple[float, Outputs]:
 
 
 def _number(notion: Notion, size: Any) -> float:
-    """The measured number that users see: for ``pure`` the logarithm of the ratio."""
+    """Return the measured number that users see: for ``pure`` the logarithm of the ratio."""
     if not isinstance(notion, Pure) or size == math.inf:
         return float(size)
     return _log(size)
@@ -397,7 +397,7 @@ def _within(notion: Notion, size: Any, law: Law, other: Law, *, exact: bool) -> 
 
 
 def _excess(law: Law, other: Law, factor: Fraction) -> Fraction:
-    """The sum of q - factor p over the outputs where it is positive."""
+    """Return the sum of q - factor p over the outputs where it is positive."""
     parts = (q - factor * other.get(output, 0) for output, q in law.items())
     return sum((part for part in parts if part > 0), Fraction(0))
 
@@ -421,7 +421,7 @@ def _factor(notion: Notion, *, exact: bool) -> Any:
 
 
 def _domain(domain: Iterable[Any], least: int) -> list[Any]:
-    """The records of the domain, checked."""
+    """Return the records of the domain, checked."""
     try:
         records = list(domain)
     except TypeError:
@@ -449,7 +449,7 @@ def _check_same(again: Law, law: Law, records: Sequence[Any], data: Places, turn
 
 
 def _float(value: Any) -> float:
-    """A probability as a float. Refuses one that would become 0, as if there were no such output."""
+    """Return a probability as a float. Refuses one that would become 0, as if there were no such output."""
     if value > 0 and float(value) == 0:
         raise InvalidInput(
             f"The mechanism gives an output the probability {shown(value)}, which is 0 among floats. Return fractions "
@@ -459,7 +459,7 @@ def _float(value: Any) -> float:
 
 
 def _law(mechanism: Mechanism, data: Records) -> dict[Hashable, Any]:
-    """The law of a mechanism's output on a data set, checked."""
+    """Return the law of a mechanism's output on a data set, checked."""
     where = f"The mechanism, on {_short(data)},"
     try:
         answer = mechanism(data)

@@ -86,7 +86,7 @@ def partition(
 
 
 def _active(x: Floats, ratios: Floats, tolerance: float) -> tuple[float, float]:
-    """The interval outside which the clamped ratio stays within ``tolerance`` of its value at the end."""
+    """Return the interval outside which the clamped ratio stays within ``tolerance`` of its value at the end."""
     from_left = np.flatnonzero(np.abs(ratios - ratios[0]) > tolerance)
     from_right = np.flatnonzero(np.abs(ratios - ratios[-1]) > tolerance)
     # Neither contains its own end, which does not differ from itself.
@@ -96,12 +96,12 @@ def _active(x: Floats, ratios: Floats, tolerance: float) -> tuple[float, float]:
 
 
 def _shortest(left: float, right: float) -> int:
-    """The largest exponent at which all edges between left and right are exact in floating point."""
+    """Return the largest exponent at which all edges between left and right are exact in floating point."""
     return min(50 - math.frexp(max(abs(left), abs(right)))[1], 1000)
 
 
 def _finest(error: Callable[[int], float], length: float, goal: float, most: int) -> int:
-    """The smallest exponent e for which cells of length 2^-e meet the goal, or the largest affordable one."""
+    """Return the smallest exponent e for which cells of length 2^-e meet the goal, or the largest affordable one."""
     last = -math.floor(math.log2(length / most)) - 1
     return first_true(lambda e: e >= last or error(e) <= goal, -math.floor(math.log2(length / 64)))
 
@@ -113,7 +113,7 @@ def _dyadic(pair: ContinuousPair, exponent: int, left: float, right: float) -> D
 
 
 def _middle(pair: ContinuousPair) -> tuple[float, float]:
-    """A centre and a scale, rounded to short binary numbers, which documents hold exactly."""
+    """Return a centre and a scale, rounded to short binary numbers, which documents hold exactly."""
     quartiles = np.concatenate([d.ppf(np.array([0.25, 0.5, 0.75])) for d in (pair.null, pair.alternative)])
     spread = float(quartiles.max() - quartiles.min()) or 1.0
     scale = math.ldexp(1.0, round(math.log2(spread)))
@@ -143,7 +143,7 @@ LEAST_INFINITE = 1 << 24
 
 
 def clamped_score(pair: Pair, clamp: tuple[Number, Number], units: int | None = None) -> Score:
-    r"""The score :math:`[\log P(x)/Q(x)]_a^b`, rounded to a lattice whose ends are the realised clamp.
+    r"""Return the score :math:`[\log P(x)/Q(x)]_a^b`, rounded to a lattice whose ends are the realised clamp.
 
     Guarantees: the odd score is 0 clamped to [a, b]; the lowest and highest lattice values are exactly
     the realised ends, so ``step * width <= b - a``.
@@ -159,7 +159,7 @@ def clamped_score(pair: Pair, clamp: tuple[Number, Number], units: int | None = 
 
 
 def whole_score(pair: Pair, n: int) -> Score:
-    """The score of the ratio without a clamp, for the tests that do not clamp.
+    """Return the score of the ratio without a clamp, for the tests that do not clamp.
 
     An infinite ratio decides the likelihood-ratio test whatever the other records are. So its score outweighs n
     others, and any noise of the size that sLLR adds. An unbounded ratio beyond ``DECISIVE`` is treated the
@@ -185,7 +185,7 @@ def _whole_score(pair: Pair, overwhelming: int) -> Score:
 
 @lru_cache(maxsize=8)
 def _whole_grid(pair: Pair) -> tuple[_Grid, float, float, npt.NDArray[np.bool_]]:
-    """The grid of the ratio, the least and largest ratio that is not decisive, and which cells are decisive."""
+    """Return the grid of the ratio, the least and largest ratio that is not decisive, and which cells are decisive."""
     ratios = pair.ratios if isinstance(pair, DiscretePair) else pair.ratio(pair.landmarks)  # type: ignore[attr-defined]
     limit = math.inf if all(map(math.isfinite, pair.ratio_range)) else DECISIVE
     finite = ratios[np.abs(ratios) <= min(limit, 1e300)]
@@ -208,7 +208,7 @@ class _Grid:
     slope: float = 0.0
 
     def table(self, low: float, high: float) -> npt.NDArray[np.int64]:
-        """The clamped ratio of each cell in lattice units, then that of the odd cell."""
+        """Return the clamped ratio of each cell in lattice units, then that of the odd cell."""
         odd = min(max(0.0, low), high)
         # Records in a cell without mass under either hypothesis lie outside both supports: they are odd.
         values = np.append(np.where(np.isnan(self.ratios), odd, np.clip(self.ratios, low, high)), odd)
@@ -240,7 +240,7 @@ def _grid(pair: Pair, low: float, high: float, units: int | None) -> _Grid:
 
 
 def _integer_grid(pair: DiscretePair, units: int) -> _Grid:
-    """The pair's runs of integers, and those between them where neither hypothesis has mass."""
+    """Return the pair's runs of integers, and those between them where neither hypothesis has mass."""
     gaps = np.flatnonzero(pair.last[:-1] + 1 < pair.first[1:])
     first = np.insert(pair.first, gaps + 1, pair.last[gaps] + 1)
     p, q = (np.insert(mass, gaps + 1, 0.0) for mass in (pair.p, pair.q))
@@ -249,7 +249,7 @@ def _integer_grid(pair: DiscretePair, units: int) -> _Grid:
 
 
 def _straightened(pair: ContinuousPair, grid: _Grid, low: float, high: float) -> _Grid:
-    """The grid with the ratio's change from cell to cell as the lattice's step, if the ratio is linear in x.
+    """Return the grid with the ratio's change from cell to cell as the lattice's step, if the ratio is linear in x.
 
     Then the score is the clipped index of the cell, and engines need no lookup.
     """
@@ -275,7 +275,7 @@ def _straightened(pair: ContinuousPair, grid: _Grid, low: float, high: float) ->
 
 
 def realised_clamp(pair: Pair, a: float, b: float) -> tuple[float, float]:
-    """The interval that the clamped ratio covers, which may be narrower than [a, b].
+    """Return the interval that the clamped ratio covers, which may be narrower than [a, b].
 
     Ratios of events with probability under 1e-16 are clamped to those of the other events.
     """
@@ -362,7 +362,7 @@ def cell_ratios(pair: ContinuousPair, edges: Floats, p: Floats, q: Floats) -> Fl
 def score_with_laws(
     cells: Cells, table: npt.NDArray[np.int64], origin: Fraction, step: Fraction, p: Floats, q: Floats
 ) -> Score:
-    """A score from its table and the masses of its cells under P and under Q."""
+    """Return a score from its table and the masses of its cells under P and under Q."""
     visited = p + q > 0
     support, place = np.unique(table[:-1][visited], return_inverse=True)
     laws = [np.bincount(place, weights=mass[visited], minlength=len(support)) for mass in (p, q)]

@@ -63,10 +63,10 @@ class Cells(ABC):
 
     @abstractmethod
     def index(self, numbers: Floats) -> Indices:
-        """The cell of each number; ``count`` for NaN, infinities and numbers outside of all cells."""
+        """Return the cell of each number; ``count`` for NaN, infinities and numbers outside of all cells."""
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON document from which :meth:`from_dict` restores the cells exactly."""
+        """Return a JSON document from which :meth:`from_dict` restores the cells exactly."""
         return fields_to_json(self)
 
     @property
@@ -76,7 +76,7 @@ class Cells(ABC):
 
     @classmethod
     def from_dict(cls, document: Any) -> Cells:
-        """The cells that :meth:`to_dict` wrote, of any kind."""
+        """Return the cells that :meth:`to_dict` wrote, of any kind."""
         return cells_from_dict(document)
 
 
@@ -132,7 +132,7 @@ class LabelCells(Cells):
         return np.where(keys[near] == numbers, cells[near], rest)
 
     def index_of(self, record: object) -> int:
-        """The cell of one record of any type; an unhashable one is odd."""
+        """Return the cell of one record of any type; an unhashable one is odd."""
         try:
             if isinstance(record, np.floating):  # of any precision: a column of them would be read as float64
                 record = float(record)
@@ -194,7 +194,7 @@ class GroupedCells(Cells):
         raise InvalidInput("These cells are of groups. Name the column of the groups: by=...")
 
     def crossed(self, inner: Indices, group: Indices) -> Indices:
-        """The cell of each record, from its inner cell and the place of its group; -1 for no group."""
+        """Return the cell of each record, from its inner cell and the place of its group; -1 for no group."""
         odd = (group < 0) | (inner == self.inner.count)
         return np.where(odd, self.count, group * self.inner.count + inner)
 
@@ -372,7 +372,7 @@ def _check_support(low: float, high: float) -> None:
 
 
 def cells_from_dict(document: Any) -> Cells:
-    """The cells that :meth:`Cells.to_dict` wrote."""
+    """Return the cells that :meth:`Cells.to_dict` wrote."""
     with reading("the cells of the score"):
         every = (LabelCells, IntegerCells, DyadicCells, BoundedCells, EdgeCells, GroupedCells)
         kinds = {one.kind: one for one in every}
@@ -485,15 +485,15 @@ class Score:
         return int(self.table[-1])
 
     def of_numbers(self, numbers: npt.ArrayLike) -> Integers:
-        """The score of each number. (Engines sum scores without storing them.)"""
+        """Return the score of each number. (Engines sum scores without storing them.)"""
         return self.table[self.cells.index(np.asarray(numbers, dtype=np.float64))]
 
     def value(self, total: Fraction | int, n: int) -> Fraction:
-        """The value that a (noisy) total of n scores stands for: n origin + step total."""
+        """Return the value that a (noisy) total of n scores stands for: n origin + step total."""
         return n * self.origin + self.step * total
 
     def lattice_threshold(self, threshold: Fraction, n: int) -> Fraction:
-        """The total that stands for ``threshold``, the inverse of :meth:`value`."""
+        """Return the total that stands for ``threshold``, the inverse of :meth:`value`."""
         return (threshold - n * self.origin) / self.step
 
     def mean(self, law: Floats) -> float:
@@ -511,7 +511,7 @@ class Score:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON document from which :meth:`from_dict` restores the score exactly."""
+        """Return a JSON document from which :meth:`from_dict` restores the score exactly."""
         return {
             "cells": self.cells.to_dict(),
             "table": runs_to_json(self.table),
@@ -525,7 +525,7 @@ class Score:
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Score:
-        """The score that :meth:`to_dict` wrote; refuses one whose parts do not fit together."""
+        """Return the score that :meth:`to_dict` wrote; refuses one whose parts do not fit together."""
         with reading("the score"):
             cells = cells_from_dict(document["cells"])
             table = runs_from_json(document["table"])
@@ -553,7 +553,7 @@ class Score:
         return f"Score({self.cells.kind}, {self.cells.count} cells, ratio {low:.6g} to {high:.6g}, width {self.width})"
 
     def bounds(self) -> tuple[float, float]:
-        """The realised clamp: the ratios that the lowest and the highest score stand for."""
+        """Return the realised clamp: the ratios that the lowest and the highest score stand for."""
         return float(self.origin + self.step * self.low), float(self.origin + self.step * self.high)
 
 

@@ -40,7 +40,7 @@ def score_law(score: Score, law: Distribution) -> tuple[Wholes, Floats]:
 
 
 def cell_law(cells: Cells, law: Distribution) -> Floats:
-    """The probability of each cell, then that of the odd cell, for a record from ``law``."""
+    """Return the probability of each cell, then that of the odd cell, for a record from ``law``."""
     if isinstance(law, Labels):
         masses = np.zeros(cells.count + 1)
         for label, probability in zip(law.labels, law.probabilities.tolist(), strict=True):
@@ -66,7 +66,7 @@ def cell_law(cells: Cells, law: Distribution) -> Floats:
 
 
 def _cell_of(cells: Cells, label: Any) -> int:
-    """The cell of a record with this value."""
+    """Return the cell of a record with this value."""
     if isinstance(cells, LabelCells):
         return cells.index_of(label)
     if isinstance(label, str | bytes):
@@ -97,7 +97,7 @@ def every_score(score: Score) -> Wholes:
 
 
 def member_law(score: Score, member: Distribution) -> Floats:
-    """The probability of each of :func:`every_score` for a record from ``member``."""
+    """Return the probability of each of :func:`every_score` for a record from ``member``."""
     scores, (support, masses) = every_score(score), score_law(score, member)
     law = np.zeros(len(scores))
     law[np.searchsorted(scores, support)] = masses
@@ -105,7 +105,7 @@ def member_law(score: Score, member: Distribution) -> Floats:
 
 
 def range_law(score: Score, family: OneParameter, low: float, high: float, side: Side) -> Floats:
-    """The lowest (highest) law of the score over a range of a family's parameter, on :func:`every_score`.
+    """Return the lowest (highest) law of the score over a range of a family's parameter, on :func:`every_score`.
 
     Guarantees: no member with the parameter in [low, high] has a law that is stochastically lower (higher). If low
     equals high and all other parameters are known, it is that member's law.

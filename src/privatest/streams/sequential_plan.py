@@ -389,7 +389,7 @@ class SequentialPlan(StreamPlan):
         return level / PARTS
 
     def votes(self, released: Sequence[int], before: int) -> list[int]:
-        """The votes of blocks.
+        """Return the votes of blocks.
 
         Args:
             released: the release of each block, as an integer.

@@ -33,7 +33,7 @@ def create_app(
     max_upload: int = MAX_UPLOAD,
     max_seconds: float = MAX_SECONDS,
 ) -> FastAPI:
-    """The studio as an ASGI application.
+    """Return the studio as an ASGI application.
 
     Args:
         folder: folder whose data files may be named. None: only uploaded files can be used.

@@ -367,7 +367,7 @@ def _densities(split: pt.results.Decomposition) -> dict[str, Any]:
 
 
 def _shown_range(pair: Any) -> tuple[float, float]:
-    """An interval with nearly all of both laws; of heavy tails the part around the middle."""
+    """Return an interval with nearly all of both laws; of heavy tails the part around the middle."""
     lows, highs = [], []
     for law in (pair.null, pair.alternative):
         first, lower, upper, last = (

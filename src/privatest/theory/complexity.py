@@ -113,7 +113,7 @@ class SampleComplexity(Described):
         return "Sample complexity: records, up to a constant"
 
     def facts(self) -> list[Fact]:
-        """The theorem's number, its two terms, and the numbers to compare it with."""
+        """Return the theorem's number, its two terms, and the numbers to compare it with."""
         return [
             Fact("epsilon", self.epsilon, "privacy loss"),
             Fact("value", self.value, "records, up to a constant"),
@@ -130,7 +130,7 @@ class SampleComplexity(Described):
 
 
 def sample_complexity(null: Any, alternative: Any, *, epsilon: Number) -> SampleComplexity:
-    """The theorem's sample complexity of P against Q; for sets of distributions, that of their hardest members.
+    """Return the theorem's sample complexity of P against Q; for sets of distributions, that of their hardest members.
 
     Args:
         null, alternative, epsilon: as for :func:`privatest.design`.

@@ -58,7 +58,7 @@ BATCH = 1 << 14
 
 
 def largest_gain(distance: npt.ArrayLike, epsilon: float) -> Floats:
-    r"""The most by which an epsilon-DP test's probability of "null" can differ at Hamming distance d.
+    r"""Return the most by which an epsilon-DP test's probability of "null" can differ at Hamming distance d.
 
     .. math:: 1 - e^{-\varepsilon d/2} \ (d \text{ even}), \qquad
               1 - \frac{2 e^{-\varepsilon (d-1)/2}}{1 + e^\varepsilon} \ (d \text{ odd})
@@ -168,7 +168,7 @@ class Coupling:
             pending = pending[~done]
 
     def expected(self, gain: Floats, core_variation: Floats) -> float:
-        r"""An upper bound on the mean of rho(distance), for a non-decreasing function rho.
+        r"""Return an upper bound on the mean of rho(distance), for a non-decreasing function rho.
 
         .. math:: \sum_k \mathrm{Bin}(k; n, \tau) [\rho(k) + (\rho(n) - \rho(k))\, TV(P'^{n-k}, Q'^{n-k})]
 
@@ -184,7 +184,7 @@ class Coupling:
 
 
 def coupling(null: Any, alternative: Any, *, epsilon: Number, n: int) -> Coupling:
-    """The coupling of P^n and Q^n at privacy epsilon.
+    """Return the coupling of P^n and Q^n at privacy epsilon.
 
     Args:
         n: number of records on each side.
@@ -238,7 +238,7 @@ class Classes:
 
 
 def merge(pair: Pair, remedy: str = "") -> Classes:
-    """The classes of a pair on a finite domain.
+    """Return the classes of a pair on a finite domain.
 
     >>> from privatest.hypotheses import make_pair
     >>> merge(make_pair([0.2, 0.1, 0.7], [0.4, 0.2, 0.4])).p.round(12).tolist()
@@ -295,7 +295,7 @@ class Histograms:
         return np.column_stack([table, left])
 
     def rank(self, table: Integers) -> Integers:
-        """The index in ``table`` of each given row."""
+        """Return the index in ``table`` of each given row."""
         # Summed over the classes: how many histograms agree before that class and have fewer records in it.
         rest = np.full(len(table), self.n, dtype=np.int64)
         rank = np.zeros(len(table), dtype=np.int64)
@@ -448,7 +448,7 @@ class Wasserstein:
 
 
 def wasserstein(null: Any, alternative: Any, *, epsilon: Number, n: int) -> Wasserstein:
-    """The Wasserstein distance between P^n and Q^n under min(eps d_H, 1), with its dual function.
+    """Return the Wasserstein distance between P^n and Q^n under min(eps d_H, 1), with its dual function.
 
     Args:
         n: number of records.

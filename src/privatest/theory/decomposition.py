@@ -178,7 +178,7 @@ class Decomposition(Described):
         return f"Decomposition of {self.pair.null.describe()} and {self.pair.alternative.describe()}"
 
     def facts(self) -> list[Fact]:
-        """The pair, tau and the clamp."""
+        """Return the pair, tau and the clamp."""
         return [
             Fact("null", self.pair.null.describe(), "P"),
             Fact("alternative", self.pair.alternative.describe(), "Q"),
@@ -213,7 +213,7 @@ def decompose(null: Any, alternative: Any, *, epsilon: Number) -> Decomposition:
 
 
 def decompose_pair(pair: Pair, epsilon: float) -> Decomposition:
-    """The decomposition of a pair.
+    """Return the decomposition of a pair.
 
     Args:
         pair: P and Q on their common domain.
@@ -302,7 +302,7 @@ def _intervals(pieces: Set) -> list[tuple[float, float]]:
 
 
 def _atoms(pair: DiscretePair, mask: Any) -> Set:
-    """The labels of the masked atoms, or the integers they hold as merged ranges."""
+    """Return the labels of the masked atoms, or the integers they hold as merged ranges."""
     index = np.flatnonzero(mask)
     if pair.kind == "labels":
         return tuple(pair.labels[i] for i in index)
