@@ -270,14 +270,14 @@ class PrivateIntervals:
     def _held_by_private(
         self, other: float, at: float, shape: Guide | None = None, *, walk: bool = False
     ) -> tuple[float, Guide | None]:
-        """As :meth:`_held_by_any` for private intervals; also the shape that proves it, ``shape`` itself if given."""
+        """Return :meth:`_held_by_any` for private intervals, and the shape that proves it (``shape`` if given)."""
         pair = self._pair(other, at)
         if pair is None:
             return self.level, shape
         return missed_bound(pair, self.notion, self.n, 1 - self.level, shape, walk=walk or shape is None)
 
     def _nearest_distinguished(self, at: float, end: float) -> float:
-        """About the nearest value that n records can distinguish from this one; at most the end."""
+        """Return approximately the nearest value that n records can distinguish from this one, at most the end."""
 
         def is_distinguished(other: float) -> bool:
             pair = self._pair(other, at)

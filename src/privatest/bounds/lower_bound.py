@@ -451,7 +451,7 @@ def lower_bound(
 
 @lru_cache(maxsize=64)
 def records_bound(pair: Pair, notion: Notion, goal: Goal) -> int:
-    """:func:`lower_bound` of a pair."""
+    """Return :func:`lower_bound` for a pair of distributions."""
     atoms = atoms_of(pair)
     rates = _two_rates(atoms)
     aim = _Aim.of(goal)

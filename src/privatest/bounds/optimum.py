@@ -661,7 +661,7 @@ class Program:
 
 
 def shrunk(program: Program, g: Floats, share: float) -> Floats:
-    """g moved towards 1/2 by a share; at a level it is first mixed with "always null", to preserve its type I error."""
+    """Return g moved towards 1/2 by a share; at a level, first mixed with "always null" to keep its type I error."""
     if program.level is not None:
         alpha = float(program.laws[0] @ (1 - g))
         allowed = max(program.level - share / 2 - 1e-13, 0.0) / (1 - share)
@@ -691,7 +691,7 @@ class _Cuts:
 
     @classmethod
     def _of_lines(cls, low: Integers, high: Integers, slope: Floats, height: Floats) -> _Cuts:
-        """high <= slope low + height and 1 - low <= slope (1 - high) + height.
+        """Return the cuts high <= slope low + height and 1 - low <= slope (1 - high) + height.
 
         A row with large entries is divided by them: the same inequality, better scaled.
         """
@@ -710,7 +710,7 @@ class _Cuts:
         return cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
 
     def more(self, program: Program, broken: Integers, g: Floats) -> _Cuts:
-        """These cuts, and a tangent for each of these sets of neighbours at the point where it violates h."""
+        """Return these cuts and, for each of these sets of neighbours, a tangent at the point where it violates h."""
         low, high = program.ends[0][broken], program.ends[1][broken]
         points, place = np.unique(np.clip(g[low], LEAST_POINT, 1 - LEAST_POINT), return_inverse=True)
         lines = np.array([_tangent(program.notion, point) for point in points.tolist()])[place]

@@ -420,7 +420,7 @@ def _search_sums(tuner: BlockTuner, beta: float, false_alarm: float | None) -> t
 
 
 def _best_exponential(tuner: BlockTuner, beta: float) -> tuple[Clamp, float]:
-    """Clamp, and about the accuracy."""
+    """Return the best clamp and its approximate accuracy."""
     return tuner.once(("direct", beta), lambda: _search_exponential(tuner, beta))
 
 

@@ -407,7 +407,7 @@ def _between_totals(number: float) -> Fraction:
 def _last_by_halving(
     tail: Callable[[float, float], float], low: float, high: float, level: float, fine: float, looks: Iterator[int]
 ) -> float | None:
-    """:func:`_last_accepted` by halving [low, high], for tails that are not monotone.
+    """Return the result of :func:`_last_accepted` by halving [low, high], for tails that are not monotone.
 
     Once ``looks`` is exhausted, all remaining values count as accepted.
     """

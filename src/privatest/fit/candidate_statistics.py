@@ -107,7 +107,7 @@ def flipped(excess: Excess, n: int, p: Floats, distance: float, q: Floats) -> It
 
 
 def _room(p: Floats, bend: Floats) -> Floats:
-    """How far each symbol moves for the same change of h', which is proportional to 1/h''."""
+    """Return how far each symbol moves for the same change of h', which is proportional to 1/h''."""
     return np.where(p > 0, 1 / np.maximum(bend, 1e-9 * float(bend.max()) + 1e-300), 0.0)
 
 
@@ -148,7 +148,10 @@ def _sides(excess: Excess | None, n: int, p: Floats, distance: float, quick: boo
 
 
 def _losing(p: Floats, order: npt.NDArray[np.intp], room: Floats, share: float, distance: float) -> Mask:
-    """Symbols lose in this order until they have their share of the room to move, and hold as much as must go."""
+    """Return the mask of the symbols that gain.
+
+    The others lose in this order, until they have their share of the room to move and hold enough probability.
+    """
     enough = int(np.searchsorted(np.cumsum(room[order]), share * room.sum())) + 1
     held = int(np.searchsorted(np.cumsum(p[order]), distance - 1e-12)) + 1
     gains = np.ones(len(p), dtype=bool)
@@ -226,7 +229,7 @@ def two_point(target: Target) -> Excess:
     lower, upper = sorted(sides, key=lambda side: float(side.q[1]))
 
     def imbalance(index: int) -> float:
-        """Type II error above P less that below P, which grows with the centre."""
+        """Return the type II error above P minus that below P, which grows with the centre."""
         excess = _folded(n, index)
         noise = target.noise(excess.width)
         cutoff = excess_law(excess, n, p).cutoff(alpha, noise)

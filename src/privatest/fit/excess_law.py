@@ -91,7 +91,7 @@ class Excess:
         return sum(self.weights.tolist())
 
     def of(self, counts: Integers) -> int:
-        """T, exactly."""
+        """Return the exact value of T for these counts."""
         columns = zip(self.weights.tolist(), self.knots.T, strict=True)
         return sum(w * int(np.maximum(counts - knots, 0).sum()) for w, knots in columns)
 
@@ -343,7 +343,7 @@ class PoissonBlock:
         return float((self.masses * phase * away).sum(axis=1) @ self.sizes)
 
     def product(self, t: Floats, centres: Floats, s: Floats, every: int = 1) -> Complexes:
-        """Return the product over the block's symbols (``every`` so manyth of them) at nodes (t, centre(t) + s)."""
+        """Return the product over every ``every``-th symbol of the block at nodes (t, centre(t) + s)."""
         total = np.ones((len(t), len(s)), dtype=np.complex128)
         chunk = every * max(1, NODES_AT_ONCE // (self.masses.shape[1] * max(len(t), len(s))))
         for start in range(0, len(self.sizes), chunk):
@@ -403,7 +403,7 @@ class Transform:
         return math.sqrt(max(variance, 0.25)), slope, symbols
 
     def at(self, size: int) -> Complexes:
-        """At t = 2 pi l / size for l = 0, ..., size // 2."""
+        """Return the transform at t = 2 pi l / size for l = 0, ..., size // 2."""
         deviation, slope, symbols = self.spread()
         t = 2 * math.pi * np.arange(size // 2 + 1) / size
         groups = sum(len(part.sizes) for part in self.parts)
@@ -430,7 +430,7 @@ class Transform:
         return 2 * math.pi * np.arange(1, self.width // 2 + 1) / self.width
 
     def _on_circle(self, t: Floats) -> Complexes:
-        """All nodes s, for any t."""
+        """Return the transform at any t, by a sum over all nodes s."""
         nodes = self._nodes
         answer = np.empty(len(t), dtype=np.complex128)
         longest = max([nodes, *(part.masses.shape[1] for part in self.parts)])
@@ -486,7 +486,7 @@ class Transform:
         return answer
 
     def _largest(self, t: Floats, centres: Floats, s: Floats, sampled: int | None = None) -> Floats:
-        """Return a bound on the transform at each t, from about so many factors of each part."""
+        """Return a bound on the transform at each t from about ``sampled`` factors of each part."""
         product = np.ones((len(t), len(s)))
         for part in self.parts:
             every = 1 if sampled is None else max(1, len(part.sizes) // sampled)
@@ -524,7 +524,7 @@ def _power(factors: Complexes, sizes: Integers) -> Complexes:
 
 
 def _folded(terms: Complexes, nodes: int) -> Complexes:
-    """Counts a whole turn apart fall together."""
+    """Add up the terms of counts that differ by a multiple of ``nodes``."""
     rows, times, length = terms.shape
     padded = np.zeros((rows, times, -(-length // nodes) * nodes), dtype=np.complex128)
     padded[..., :length] = terms
@@ -540,7 +540,7 @@ class Moments:
 
 
 def moments(excess: Excess, n: int, q: Floats) -> Moments:
-    """For n records from q.
+    """Return approximate moments of T for n records from q.
 
     Counts are binomial one by one, which gives the mean. Given their sum, Poisson counts are those of n records:
     the variance is that of T less what a regression on the sum explains.
@@ -586,7 +586,7 @@ def normal_laplace_above(x: Floats | float, deviation: float, scale: float) -> F
 
 
 def rough_error(null: Moments, other: Moments, noise: Noise, alpha: float) -> float:
-    """Type II error at type I error alpha, were T normal: what candidates are compared by."""
+    """Return the type II error at type I error alpha for a normal T, by which candidates are compared."""
     spread, scale = noise.rough
     blurred = [math.hypot(m.deviation, spread) for m in (null, other)]
     cutoff = _rough_cutoff(blurred[0], scale, alpha)
@@ -595,7 +595,7 @@ def rough_error(null: Moments, other: Moments, noise: Noise, alpha: float) -> fl
 
 @lru_cache(maxsize=16)
 def _rough_cutoff(deviation: float, scale: float, alpha: float) -> float:
-    """Where a normal law with Laplace noise has alpha above it: one number for all alternatives of a null."""
+    """Return the value that a normal number plus Laplace noise exceeds with probability alpha."""
     from scipy import optimize  # late: it takes a while to import
 
     far = 40 * (deviation + scale)
@@ -634,7 +634,7 @@ def excess_law(excess: Excess, n: int, q: Floats) -> IntegerLaw:
 
 
 def _two_point(excess: Excess, n: int, q: Floats) -> IntegerLaw:
-    """Two symbols: enumerate the count of the second."""
+    """Return the law of T on two symbols, by enumerating the count of the second symbol."""
     ((_, counts),) = windows(q[1:], n)
     masses = binomial_masses(counts, n, q[1:])[0]
     j, masses = counts[0][masses > 0], masses[masses > 0]

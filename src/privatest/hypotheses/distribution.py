@@ -635,7 +635,7 @@ class Splice(Reals):
         return np.asarray(np.maximum(of_first + of_second, 0.0))
 
     def _find(self, x: Floats) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Which piece each x lies in, and whether in any."""
+        """Return the index of the piece that holds each x, and whether any piece holds it."""
         index = np.clip(np.searchsorted(self._lower, x, side="right") - 1, 0, None)
         return index, (x >= self._lower[index]) & (x <= self._upper[index])
 

@@ -802,7 +802,7 @@ class ScipyIntegers(FromScipy, WholeNumbers):
         return int(max(-LARGEST_COUNT, min(LARGEST_COUNT, start))), 1
 
     def _reach(self, centre: int, side: int, bar: float = NEGLIGIBLE) -> int:
-        """How far out to go: the end of the support, or where the log of single masses is below the bar."""
+        """Return the last integer to sum: the end of the support, or where the log of the masses is below the bar."""
         end = self._support[(side + 1) // 2]
         limit = int(min(abs(end - centre), LARGEST_COUNT)) if math.isfinite(end) else LARGEST_COUNT - abs(centre)
         if limit < DENSE // 2 and math.isfinite(end):

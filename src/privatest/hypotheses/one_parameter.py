@@ -310,9 +310,9 @@ def with_value(family: Any, value: float) -> str:
 
 
 def _mark(family: Any) -> int:
-    """Where the one question mark of a text stands; refuses a text in which it is not a whole value.
+    """Return the place of the question mark in a text; refuse a text in which it is not a whole value.
 
-    Guarantees: what stands there, up to the comma or the bracket on either side, is the question mark alone, so a
+    Guarantees: the text between the comma or bracket on either side is the question mark alone, so a
     number in its place is read as that number.
     """
     text = family if isinstance(family, str) else ""

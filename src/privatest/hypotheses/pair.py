@@ -281,7 +281,7 @@ class DiscretePair(Pair):
 
     @classmethod
     def from_labels(cls, null: Labels, alternative: Labels) -> DiscretePair:
-        """Both on the same labels, in the null's order."""
+        """Return the pair on the labels of both laws, in the null's order."""
         place = {label: index for index, label in enumerate(alternative.labels)}
         order = [place[label] for label in null.labels]
         return cls(null, alternative, null.probabilities, alternative.probabilities[order], labels=null.labels)
@@ -297,7 +297,7 @@ class DiscretePair(Pair):
         return self._log_p, self._log_q
 
     def on_same_atoms(self, log_p: Floats, log_q: Floats, text: str) -> DiscretePair:
-        """Another pair on these atoms, from the logarithms of its masses up to a factor each."""
+        """Return another pair on these atoms, from the logarithms of its masses up to a factor for each law."""
         with np.errstate(under="ignore"):
             log_p = log_p - math.log(_total(np.exp(log_p)))
             log_q = log_q - math.log(_total(np.exp(log_q)))
@@ -369,7 +369,7 @@ class DiscretePair(Pair):
         return min([float(seen.min()), *ends]), max([float(seen.max()), *ends])
 
     def _endless(self) -> list[float]:
-        """Values of L beyond the atoms: at a far end of the support, or the infinity it is heading for."""
+        """Return the values of L beyond the atoms: at a far end of the support, or the infinity that L approaches."""
         laws = (self.null, self.alternative)
         if self._blocks is None or self.ratios.size < 4:
             return []
@@ -460,7 +460,7 @@ class Plateaus:
         return self.start.size > 0
 
     def apply(self, x: Floats, ratio: Floats) -> Floats:
-        """``ratio`` with the flat stretches made flat."""
+        """Return ``ratio`` with a constant value on each flat stretch."""
         if not self:
             return ratio
         index = np.clip(np.searchsorted(self.start, x, side="right") - 1, 0, None)
@@ -683,14 +683,14 @@ class ContinuousPair(Pair):
         return np.asarray(raw)
 
     def _trusted(self, x: Floats) -> tuple[Floats, Floats]:
-        """L(x), NaN where rounding drowns it, and the rounding error."""
+        """Return L(x), with NaN where its rounding error is too large, and the rounding error."""
         raw, noise = self._raw(x)
         with np.errstate(invalid="ignore"):
             raw = np.where(noise > 1e-4 * (1 + np.abs(raw)), np.nan, raw)
         return self._plateaus.apply(x, raw), noise
 
     def _raw(self, x: Floats) -> tuple[Floats, Floats]:
-        """log p - log q, and the rounding error it may carry."""
+        """Return log p - log q and a bound on its rounding error."""
         with np.errstate(all="ignore"):
             log_p, log_q = self.null.logpdf(x), self.alternative.logpdf(x)
             ratio = self._difference(x, log_p, log_q)

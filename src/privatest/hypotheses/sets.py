@@ -368,7 +368,7 @@ def _members(
 def far_members(
     null: Distribution | Box, alternative: Distribution | Box
 ) -> list[tuple[str, Distribution, Distribution]]:
-    """For each parameter that goes to the same limit in both boxes: its name, and members far on the way there."""
+    """Return, for each parameter with the same limit in both boxes, its name and members near the limit."""
     if not isinstance(null, Box) or not isinstance(alternative, Box) or null.family != alternative.family:
         return []
     ends = list(zip(null.low, null.high, alternative.low, alternative.high, strict=True))

@@ -424,7 +424,7 @@ class Curves:
         return self.cutoff_for_alpha(alpha) if offset is None else self.base + self._finely(offset, alpha)
 
     def _finely(self, offset: int, alpha: float) -> int:
-        """Lattice units from the base to about the cutoff for alpha, linear between two whole offsets."""
+        """Return the approximate cutoff for alpha in lattice units from the base, by linear interpolation."""
         low, high = map(float, self.cdfs(np.array([offset, offset + 1], dtype=np.float64))[0])
         return self.unit * offset + (math.floor(self.unit * (alpha - low) / (high - low)) if low < high else 0)
 

@@ -56,7 +56,7 @@ _APART: ContextVar[bool] = ContextVar("privatest-apart", default=False)
 
 @contextmanager
 def apart() -> Iterator[None]:
-    """Within this context new axes are on figures of their own, even if pyplot is in use."""
+    """Draw, within this context, each new picture on a new figure, even if pyplot is in use."""
     token = _APART.set(True)
     try:
         yield

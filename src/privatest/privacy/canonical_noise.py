@@ -102,7 +102,7 @@ class Gaussian(Noise):
         return Gdp(self.mu * abs(shift) / self.width) if shift else None
 
     def scattered(self, rows: int) -> Notion | None:
-        """Return the guarantee for all rows in one count; in several counts the squares of the shifts add up to less."""
+        """Return the guarantee for all rows in one count; in several counts the squares of the shifts sum to less."""
         return self.guarantee(rows)
 
     def hides(self, shift: int) -> bool:
@@ -246,7 +246,7 @@ def counts_guarantee(noise: Noise, around: Neighbourhood) -> list[Notion | None]
 
 
 def _sides(around: Neighbourhood) -> int:
-    """How often neighbours differ by up to ``rows`` records that move counts the same way."""
+    """Return how many times neighbours differ by up to ``rows`` records that move counts in the same direction."""
     return 2 if around.kind == "replace" else 1
 
 

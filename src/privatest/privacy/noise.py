@@ -280,7 +280,7 @@ class Noise(ABC):
     def _probability(
         self, x: ArrayLike | Fraction, below: Callable[[Floats], Floats], above: Callable[[Floats], Floats]
     ) -> Floats:
-        """``below`` of the logarithm of the lower tail where x is negative, else ``above`` of the mirrored one.
+        """Return ``below`` of the logarithm of the lower tail where x is negative, else ``above`` of the mirrored tail.
 
         Both tails are reached through a probability of at most 1/2 in this way: Pr[N > v] = Pr[N <= -v - 1].
         """

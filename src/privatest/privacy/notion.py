@@ -430,7 +430,7 @@ class Approx(Notion):
         return self._delta(float(other.loss)) * (1 + 1e-12) <= float(other.delta)
 
     def _delta(self, epsilon: float) -> float:
-        """Return the largest excess of h over the line of ``epsilon``, which is at the corner of its two lines or at 0."""
+        """Return the largest excess of h over the line of ``epsilon``, at the corner of its two lines or at 0."""
         p, q = self.balanced
         return max(q - math.exp(min(epsilon, 700.0)) * p, float(self.delta) if epsilon >= self.epsilon else 0.0, 0.0)
 

@@ -413,7 +413,7 @@ def _finite(values: numbers.Floats) -> list[float | None]:
 
 
 def statistic_law(test: pt.results.PrivateTest) -> dict[str, Any]:
-    """Bars: their edges and centres in nats, and the probability density of the statistic there under P and under Q.
+    """Return bars for the law of the statistic: edges and centres in nats, and densities under P and under Q.
 
     The test decides "alternative" at the first ``decided`` bars. A two-sided one also does so from the bar ``upper`` on
     (None, if there is no such test), and ``above`` is the law under the part of Q that lies there.

@@ -167,7 +167,7 @@ class Decomposition(Described):
         return 0.0 if self.core is None else min(self.core_term / self.core_mass, 1.0)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Both laws, e^epsilon times each, and the areas that count as tails: the paper's Figure 1 for this pair."""
+        """Draw both laws, e^epsilon times each, and the areas of the tails: the paper's Figure 1 for this pair."""
         from privatest import pictures
 
         return pictures.decomposition(self, ax)
