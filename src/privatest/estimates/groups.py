@@ -419,7 +419,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             simulated: whether the caller's generator drew it.
         """
         noisy, present, names = self._parsed(draw)
-        found = _release(
+        outcome = _release(
             self._counts_of(present),
             noisy,
             self.alpha,
@@ -434,7 +434,7 @@ class GroupsDesign(Budgeted[GroupsRelease]):
             pairs = zip(present, self.n, strict=True)
             about = [PresentCount.of(self.count_noise, number, self.confidence, float(n)) for number, n in pairs]
         return replace(
-            found,
+            outcome,
             privacy=self._privacy_text,
             n=self.n,
             among=self._success.records,
@@ -555,8 +555,8 @@ def _interval(
 
 def _outcome(outcome: Any, above: Any, success: Any) -> OneParameter:
     """The rate or share of what counts as a success."""
-    given = {"outcome": outcome, "above": above, "success": success}
-    named = [name for name, value in given.items() if value is not None]
+    rules = {"outcome": outcome, "above": above, "success": success}
+    named = [name for name, value in rules.items() if value is not None]
     if len(named) > 1:
         raise InvalidInput(
             f"{' and '.join(named)} were both given: each says what counts as a success. Give one of them."
@@ -759,36 +759,36 @@ NOISES = {"laplace": "scale", "gaussian": "sd", "discrete_laplace": "scale"}
 _NOISE = re.compile(r"\s*([a-z_]+)\s*\(\s*(?:(scale|sd)\s*=\s*)?([0-9.eE+-]+)\s*\)\s*")
 
 
-def _noised(given: Any, name: str) -> tuple[float, int, str, float]:
+def _noised(triple: Any, name: str) -> tuple[float, int, str, float]:
     """Parse a noised total: return it, its number of records, and the kind and the size of its noise."""
     try:
-        total, n, noise = given
+        total, n, noise = triple
         total = float(numbers.rational(total))
     except (InvalidInput, TypeError, ValueError, OverflowError):
         raise InvalidInput(
-            f"{name}={shown(given)} must be a total, a number of records and the noise: (312.4, 1000, 'laplace(2)')."
+            f"{name}={shown(triple)} must be a total, a number of records and the noise: (312.4, 1000, 'laplace(2)')."
         ) from None
-    found = _NOISE.fullmatch(noise) if isinstance(noise, str) else None
+    match = _NOISE.fullmatch(noise) if isinstance(noise, str) else None
     try:
-        size = float(found[3]) if found else math.nan
+        size = float(match[3]) if match else math.nan
     except ValueError:
         size = math.nan
     if (
-        found is None
-        or found[1] not in NOISES
-        or found[2] not in (None, NOISES.get(found[1]))
+        match is None
+        or match[1] not in NOISES
+        or match[2] not in (None, NOISES.get(match[1]))
         or not math.isfinite(size)
     ):
-        known = ", ".join(f"{kind}({word})" for kind, word in NOISES.items())
-        raise InvalidInput(f"{name}: noise={shown(noise)} must be one of {known}, such as 'laplace(2)'.")
+        kinds = ", ".join(f"{kind}({word})" for kind, word in NOISES.items())
+        raise InvalidInput(f"{name}: noise={shown(noise)} must be one of {kinds}, such as 'laplace(2)'.")
     if not size > 0:
-        raise InvalidInput(f"{name}: noise={shown(noise)} must have a {NOISES[found[1]]} greater than 0.")
-    if found[1] == "discrete_laplace" and total != round(total):
-        raise InvalidInput(f"{name}: the total {shown(given[0])} must be whole: discrete_laplace noise is.")
+        raise InvalidInput(f"{name}: noise={shown(noise)} must have a {NOISES[match[1]]} greater than 0.")
+    if match[1] == "discrete_laplace" and total != round(total):
+        raise InvalidInput(f"{name}: the total {shown(triple[0])} must be whole: discrete_laplace noise is.")
     number = numbers.positive_integer(n=n)
     if number > LARGEST or abs(total) > 2 * LARGEST:
-        raise InvalidInput(f"{name}: n={shown(n)} and the total {shown(given[0])} must be at most {LARGEST}.")
-    return total, number, found[1], size
+        raise InvalidInput(f"{name}: n={shown(n)} and the total {shown(triple[0])} must be at most {LARGEST}.")
+    return total, number, match[1], size
 
 
 def compare_noised(

@@ -292,11 +292,11 @@ class TwoCounts:
         def gap(difference: float) -> float:
             return normal_gap(self._about_largest(*tails(-difference)), level * (1 - 5 * CLOSE))
 
-        found, away = -_crossing(gap, -start, 1.0, 2.5 * step) - 2 * FINE, max(step / 1000, FINE)
+        end, away = -_crossing(gap, -start, 1.0, 2.5 * step) - 2 * FINE, max(step / 1000, FINE)
         # Invariant: whatever was overlooked so far, the certified tail at the end is what rejects it.
-        while found > -1 and self._largest(*tails(found), found) > level:
-            found, away = found - away, 2 * away
-        return max(found, -1.0)
+        while end > -1 and self._largest(*tails(end), end) > level:
+            end, away = end - away, 2 * away
+        return max(end, -1.0)
 
     def _reached(self, common: float, difference: float, apart: int) -> float:
         return upper_tail(*self._laws(common, difference), self._weights, apart - self._slack)
@@ -305,12 +305,12 @@ class TwoCounts:
 
     def power(self, rates: tuple[float, float], alpha: float) -> float:
         """The probability of a p-value up to alpha where the groups have these rates."""
-        found = 0.0
+        probability = 0.0
         if self._looks_above:
-            found += self._rejecting(rates, alpha)
+            probability += self._rejecting(rates, alpha)
         if self._looks_below:
-            found += self.swapped._rejecting(rates[::-1], alpha)
-        return found
+            probability += self.swapped._rejecting(rates[::-1], alpha)
+        return probability
 
     def _rejecting(self, rates: tuple[float, float], alpha: float) -> float:
         """The probability that the treatment's noisy rate is larger, with a p-value of at most alpha."""
@@ -323,16 +323,16 @@ class TwoCounts:
         """The totals of both groups between which all but 1e-7 of their law lies."""
         ends = []
         for side in (1, -1):
-            found = 0
+            total = 0
             for law in (one, other):
                 beyond = np.cumsum(law.masses[::side])
                 away = int(np.searchsorted(beyond, 5e-8))
-                found += law.first + away if side == 1 else law.first + len(law.masses) - 1 - away
-            ends.append(found)
+                total += law.first + away if side == 1 else law.first + len(law.masses) - 1 - away
+            ends.append(total)
         return ends[0], ends[1]
 
     @cached_property
-    def _known(self) -> dict[tuple[float, int, int], float]:
+    def _statistics(self) -> dict[tuple[float, int, int], float]:
         return {}
 
     @cached_property
@@ -358,17 +358,17 @@ class TwoCounts:
         left = [self._left_angles(both) for both in totals.tolist()]
         widest = max(high - low for low, high in left)
         steps = 2 ** max(math.ceil(math.log2(math.pi / 2 * (TABLED - 1) / (2 * widest))), 0)
-        found = []
+        levels = []
         for low, high in left:
             first, last = (edge(end * steps / (math.pi / 2)) for edge, end in ((math.floor, low), (math.ceil, high)))
-            found.append(max(self._demand(alpha, step, steps) for step in range(first, last + 1)))
-        return totals.astype(np.float64), np.array(found)
+            levels.append(max(self._demand(alpha, step, steps) for step in range(first, last + 1)))
+        return totals.astype(np.float64), np.array(levels)
 
     def _demand(self, alpha: float, step: int, steps: int) -> float:
-        if (alpha, step, steps) not in self._known:
+        if (alpha, step, steps) not in self._statistics:
             common = math.sin(math.pi / 2 * min(step, steps) / steps) ** 2
-            self._known[alpha, step, steps] = self._least_statistic(common, (alpha - self.ignored) / self._sides)
-        return self._known[alpha, step, steps]
+            self._statistics[alpha, step, steps] = self._least_statistic(common, (alpha - self.ignored) / self._sides)
+        return self._statistics[alpha, step, steps]
 
     def _least_statistic(self, common: float, level: float) -> float:
         """The smallest value that the statistic reaches with a probability of at most ``level`` at a common rate."""
@@ -401,9 +401,9 @@ def _between(last: tuple[tuple[float, float], tuple[float, float]], low: float, 
     middle = (low + high) / 2
     if not (math.isfinite(at_a) and math.isfinite(at_b)) or at_a == at_b:
         return middle
-    found = b - at_b * (b - a) / (at_b - at_a)
-    found += STEP / 3 if found - low < high - found else -STEP / 3
-    return found if low + STEP / 4 < found < high - STEP / 4 else middle
+    secant = b - at_b * (b - a) / (at_b - at_a)
+    secant += STEP / 3 if secant - low < high - secant else -STEP / 3
+    return secant if low + STEP / 4 < secant < high - STEP / 4 else middle
 
 
 def _crossing(gap: Callable[[float], float], start: float, end: float, step: float) -> float:

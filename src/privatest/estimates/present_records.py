@@ -198,8 +198,8 @@ class AnsweredRecords:
         """The facts of a release about missing records, and the warning that it begins with."""
         if not self.records:
             return [missing_fact(missing, measured=False)], []
-        said = [
+        facts = [
             Fact("present", present, f"records are {self.records}, with noise"),
             Fact("present_interval", interval, f"holds that number with probability {confidence:g} at least"),
         ]
-        return said, [Fact("few_present", True, self.warning)] if self.few else []
+        return facts, [Fact("few_present", True, self.warning)] if self.few else []

@@ -94,8 +94,8 @@ class DiscreteGaussian(Noise):
         values, masses = self._masses
         positive = values[values > 0]
         waves = np.cos(np.multiply.outer(t, positive))
-        found: NDArray[Any] = masses[len(values) // 2] + 2 * waves @ masses[values > 0]
-        return found
+        transform: NDArray[Any] = masses[len(values) // 2] + 2 * waves @ masses[values > 0]
+        return transform
 
 
 NOISES: dict[str, tuple[str, Callable[[Fraction], Noise]]] = {
@@ -110,31 +110,31 @@ _TEXT = re.compile(r"\s*([a-z_]+)\s*\(\s*(?:(scale|sd)\s*=\s*)?([0-9.eE+/-]+)\s*
 
 def stated_noise(noise: Any) -> tuple[str, Noise]:
     """The kind and the noise that a text such as "laplace(2)" names."""
-    found = _TEXT.fullmatch(noise) if isinstance(noise, str) else None
-    if found is None or found[1] not in NOISES or found[2] not in (None, NOISES[found[1]][0]):
-        known = ", ".join(f"{kind}({word})" for kind, (word, _) in NOISES.items())
+    match = _TEXT.fullmatch(noise) if isinstance(noise, str) else None
+    if match is None or match[1] not in NOISES or match[2] not in (None, NOISES[match[1]][0]):
+        kinds = ", ".join(f"{kind}({word})" for kind, (word, _) in NOISES.items())
         raise InvalidInput(
-            f"noise={shown(noise)} must be one of {known}, such as 'laplace(2)'. Counts that were changed after noise "
+            f"noise={shown(noise)} must be one of {kinds}, such as 'laplace(2)'. Counts that were changed after noise "
             "was added (rounded to 0, made to add up) have no known law: use those from before."
         )
-    word, make = NOISES[found[1]]
+    word, make = NOISES[match[1]]
     try:
-        size = Fraction(found[3])
+        size = Fraction(match[3])
     except (ValueError, ZeroDivisionError):
         size = Fraction(0)
     if not Fraction(1, 1000) <= size <= LARGEST:
         raise InvalidInput(f"noise={shown(noise)} must have a {word} between 0.001 and {LARGEST}.")
-    return found[1], make(size)
+    return match[1], make(size)
 
 
 def _published_cells(cells: Any, count: int) -> Cells:
     """The cells that edges or labels name, for so many counts."""
-    given = list(cells) if isinstance(cells, Sequence | np.ndarray) and not isinstance(cells, str) else []
-    if given and all(isinstance(one, str) for one in given):
-        if len(given) != count or len(set(given)) != len(given):
-            raise InvalidInput(f"cells has {len(given)} labels for {count} counts. Give each count a label of its own.")
-        return LabelCells(tuple(given))
-    edges = [number_or_nan(one) for one in given]
+    values = list(cells) if isinstance(cells, Sequence | np.ndarray) and not isinstance(cells, str) else []
+    if values and all(isinstance(one, str) for one in values):
+        if len(values) != count or len(set(values)) != len(values):
+            raise InvalidInput(f"cells has {len(values)} labels for {count} counts. Give each count its own label.")
+        return LabelCells(tuple(values))
+    edges = [number_or_nan(one) for one in values]
     if not edges or not all(math.isfinite(edge) for edge in edges) or any(a >= b for a, b in pairwise(edges)):
         raise InvalidInput(f"cells={shown(cells)} must be labels, or edges between cells in increasing order.")
     if len(edges) == count - 1:

@@ -84,10 +84,10 @@ def is_stepped(question: Any) -> bool:
 def quantile_share(question: str) -> float | None:
     """The share of "median" or of "quantile(0.9)"; None for another question."""
     text = question.strip()
-    found = _QUANTILE.fullmatch(text)
+    match = _QUANTILE.fullmatch(text)
     if text == "median":
         return 0.5
-    return None if found is None else numbers.probability(share=float(found[1]))
+    return None if match is None else numbers.probability(share=float(match[1]))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -232,16 +232,16 @@ class SteppedDesign(Budgeted[Any]):
 
     @cached_property
     def _edge_values(self) -> Floats:
-        found: Floats = np.asarray(self.cells.edges, dtype=np.float64)  # type: ignore[attr-defined]
-        return found
+        edges: Floats = np.asarray(self.cells.edges, dtype=np.float64)  # type: ignore[attr-defined]
+        return edges
 
     def _nearest_edges(self, values: Floats) -> Integers:
         """The fine edges nearest to some numbers, each once, in increasing order; at least two of them."""
         last = len(self._edge_values) - 1
         places = np.clip(np.searchsorted(self._edge_values, values), 1, last)
         nearer = values - self._edge_values[places - 1] < self._edge_values[places] - values
-        found = np.unique(np.where(nearer, places - 1, places))
-        return found if len(found) > 1 else np.array([max(found[0] - 1, 0), min(found[0] + 1, last)])
+        nearest = np.unique(np.where(nearer, places - 1, places))
+        return nearest if len(nearest) > 1 else np.array([max(nearest[0] - 1, 0), min(nearest[0] + 1, last)])
 
     @cached_property
     def first_edges(self) -> Integers:
@@ -300,8 +300,8 @@ class SteppedDesign(Budgeted[Any]):
         """What a record of each fine cell adds to the total: about -UNITS/2 to UNITS/2 along the window."""
         low, high = window
         places = np.clip(np.arange(self.cells.count) - 0.5, low, high)
-        found: Integers = np.floor((places - low) / (high - low) * UNITS).astype(np.int64) - UNITS // 2
-        return found
+        steps: Integers = np.floor((places - low) / (high - low) * UNITS).astype(np.int64) - UNITS // 2
+        return steps
 
     # The release ------------------------------------------------------------------------------------------------------
 
@@ -400,10 +400,10 @@ class SteppedDesign(Budgeted[Any]):
         if self.total_noise is not None:
             mean = float(self._steps(self.window(table)).astype(np.float64) @ masses[:-1])
             drawn.append(str(round(mean * (self.n - self.first))))
-        found = self.release(drawn, simulated=True)
-        ends = found.intervals if isinstance(found, TableEstimate) else (found.interval,)
+        release = self.release(drawn, simulated=True)
+        ends = release.intervals if isinstance(release, TableEstimate) else (release.interval,)
         widths = [high - low for low, high in ends]
-        return dict(zip(found.parameters, widths, strict=True)) if isinstance(found, TableEstimate) else widths[0]
+        return dict(zip(release.parameters, widths, strict=True)) if isinstance(release, TableEstimate) else widths[0]
 
     # Families ---------------------------------------------------------------------------------------------------------
 
@@ -502,13 +502,13 @@ def _members(box: Any) -> list[Any]:
         low, high = box.low[which], box.high[which]
         axes.append(np.geomspace(low, high, 5) if low > 0 and high > 4 * low else np.linspace(low, high, 9))
     places = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-    found = []
+    members = []
     for values in places:
         every = list(box.low)
         for which, value in zip(box.free, values.tolist(), strict=True):
             every[which] = value
-        found.append(box.member(every))
-    return found
+        members.append(box.member(every))
+    return members
 
 
 def _spread_edges(box: Any, count: int) -> Floats:
@@ -516,8 +516,8 @@ def _spread_edges(box: Any, count: int) -> Floats:
     levels = np.linspace(0.01, 0.99, 25)
     every = np.sort(np.concatenate([np.asarray(member.ppf(levels), dtype=np.float64) for member in _members(box)]))
     every = every[np.isfinite(every)]
-    found: Floats = np.quantile(every, np.linspace(0.0, 1.0, count + 1))
-    return np.unique(np.round(found) - 0.5) if box.family.discrete else found
+    quantiles: Floats = np.quantile(every, np.linspace(0.0, 1.0, count + 1))
+    return np.unique(np.round(quantiles) - 0.5) if box.family.discrete else quantiles
 
 
 def _family_cells(box: Any) -> Cells:

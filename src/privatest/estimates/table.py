@@ -392,8 +392,8 @@ class Table(Outcome):
 
     def _chosen(self, above: Any, below: Any, between: Any, label: Any) -> tuple[np.ndarray[Any, Any], str]:
         """Which cells are meant, and in words."""
-        given = {"above": above, "below": below, "between": between, "label": label}
-        named = [name for name, value in given.items() if value is not None]
+        rules = {"above": above, "below": below, "between": between, "label": label}
+        named = [name for name, value in rules.items() if value is not None]
         if len(named) != 1:
             raise InvalidInput(
                 f"share needs one of above=, below=, between= and label=, and {len(named)} were given. Name one."
@@ -432,8 +432,8 @@ class Table(Outcome):
 
     def _share_statistic(self, chosen: np.ndarray[Any, Any], share: float) -> Statistic:
         """The noisy count of the chosen cells; its mean must not depend on the number of present records if unknown."""
-        known = self.complete and self.n is not None
-        return self.statistic(chosen.astype(np.float64) if known else chosen - share)
+        exact = self.complete and self.n is not None
+        return self.statistic(chosen.astype(np.float64) if exact else chosen - share)
 
     def _answer(
         self,
@@ -453,9 +453,9 @@ class Table(Outcome):
         """What an answer begins with if most records may be missing or unreadable; else empty."""
         if self.complete or self.n is None:
             return ""
-        found = PresentCount.of(self.noise, Fraction(2 * self.n - self.doubled[-1], 2), 0.95, self.n)
+        present = PresentCount.of(self.noise, Fraction(2 * self.n - self.doubled[-1], 2), 0.95, self.n)
         kind = "finite numbers" if isinstance(self.cells, EdgeCells) else "present"
-        return AnsweredRecords(kind, (found.about,), (found.interval,), (self.n,)).warning
+        return AnsweredRecords(kind, (present.about,), (present.interval,), (self.n,)).warning
 
     @property
     def doubt_about_a_mean(self) -> str:
@@ -512,8 +512,8 @@ class Table(Outcome):
         """Where the noisy counts, made monotone, cross a share; linear within a cell, and within the interval."""
         edges, below = self._edges, np.cumsum(self.counts)[:-1]
         rising = (np.maximum.accumulate(below) + np.minimum.accumulate(below[::-1])[::-1]) / 2
-        found = float(np.interp(share * float(self.counts.sum()), rising, edges))
-        return min(max(found, low), high)
+        crossing = float(np.interp(share * float(self.counts.sum()), rising, edges))
+        return min(max(crossing, low), high)
 
     def median(self, *, confidence: float = 0.95) -> TableAnswer:
         """The median of the present records, with an interval between edges.
@@ -669,8 +669,8 @@ class Table(Outcome):
         box = read_family(text, named, self._edges if isinstance(self.cells, EdgeCells) else np.zeros(0))
         unknown = TableFamily(box, self, tuple(possible))
         lost = max(min(alpha, EXTREME) - error, 0.0)
-        found = unknown.one_sided_pvalue(unknown.names.index(name), cut, below=below, lost=LOST * alpha)
-        pvalue = min(found + lost, 1.0)
+        beside = unknown.one_sided_pvalue(unknown.names.index(name), cut, below=below, lost=LOST * alpha)
+        pvalue = min(beside + lost, 1.0)
         return TableFit("alternative" if pvalue <= alpha else "null", pvalue, alpha, null, **self._paid)
 
     def power(self, null: Any, alternative: Any, *, alpha: float | None = None) -> TableTest:
@@ -732,19 +732,19 @@ class Table(Outcome):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON, with the cells and the noise, so that the table can be analysed elsewhere."""
-        found = super().to_dict()
+        document = super().to_dict()
         parts = {"cells": self.cells.to_dict(), "noise": self.noise.to_dict(), "names": self.names}
-        return {**found, **parts, "counts": self.counts.tolist()}
+        return {**document, **parts, "counts": self.counts.tolist()}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Table:
         """What :meth:`to_dict` wrote."""
         with reading("the table"):
             parts = {"cells": cells_from_dict(document["cells"]), "noise": noise_from_dict(document["noise"])}
-            found = super().from_dict({**document, **parts})
-            if len(found.doubled) != found.cells.count + 1 or not all(type(one) is int for one in found.doubled):
-                raise InvalidDocument(f"The table has {found.cells.count} cells and {len(found.doubled)} counts.")
-            return found
+            table = super().from_dict({**document, **parts})
+            if len(table.doubled) != table.cells.count + 1 or not all(type(one) is int for one in table.doubled):
+                raise InvalidDocument(f"The table has {table.cells.count} cells and {len(table.doubled)} counts.")
+            return table
 
     def to_csv(self) -> str:
         """The table as CSV text: a line for each cell, and one for missing records.
@@ -914,16 +914,16 @@ def accepted_from(tails: Tails, way: tuple[float, float], level: float, scale: f
 
     if gap(outside) > 0 and tails(outside)[1]() > level:
         return outside
-    found = inside
+    end = inside
     if gap(inside) > 0:
-        found = float(brentq(gap, outside, inside, xtol=ENDS * abs(inside - outside))) if gap(outside) <= 0 else outside
-    step = (scale or abs(found - outside)) * PROOF
-    while step > 0 and tails(found)[1]() > level:
-        found = max(found - step, outside) if outside < inside else min(found + step, outside)
+        end = float(brentq(gap, outside, inside, xtol=ENDS * abs(inside - outside))) if gap(outside) <= 0 else outside
+    step = (scale or abs(end - outside)) * PROOF
+    while step > 0 and tails(end)[1]() > level:
+        end = max(end - step, outside) if outside < inside else min(end + step, outside)
         step *= 2
-        if found == outside:
+        if end == outside:
             break
-    return found
+    return end
 
 
 def cell_names(cells: Cells) -> list[str]:

@@ -76,8 +76,8 @@ class TableTest(PrivateTest):
         takes the values that the weights can reach, which tell fractions of a person's rows apart.
         """
         counts = records.histogram(self.score.cells, partial(draw_rows, source))
-        found = sum(one * count for one, count in zip(self.score.table.tolist(), counts, strict=True))
-        return self.draw_of(found + self.noise.draw(source))
+        total = sum(one * count for one, count in zip(self.score.table.tolist(), counts, strict=True))
+        return self.draw_of(total + self.noise.draw(source))
 
     def total(self, doubled: Integers) -> Fraction:
         """The noisy total of a table.

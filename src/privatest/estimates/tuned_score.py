@@ -84,9 +84,9 @@ def tuned_score(
     """The score with which an interval is about as short as can be: over the whole range, or for a part of it."""
     if family.is_share:
         return success_score(family)
-    found = tuned_ratio(family, notion, n, around, values)
-    bent = _bent(family, found, notion, n, around) if values is None and found.laws.atoms else None
-    return clamped_score(found.pair, found.clamp, found.units) if bent is None else bent
+    tuned = tuned_ratio(family, notion, n, around, values)
+    bent = _bent(family, tuned, notion, n, around) if values is None and tuned.laws.atoms else None
+    return clamped_score(tuned.pair, tuned.clamp, tuned.units) if bent is None else bent
 
 
 def tuned_ratio(
@@ -100,13 +100,13 @@ def tuned_ratio(
     # Noise of a lattice so fine that its steps do not matter, in units of the width.
     noise = canonical_noise(notion, UNITS).variance / UNITS**2
     tables = [(pair, laws, *laws.ends()) for pair, laws in _tables(family, values, looked_at)]
-    found = [laws.lengths(lows, highs, noise, n, around) for _, laws, lows, highs in tables]
-    if not found:
+    tables_of_lengths = [laws.lengths(lows, highs, noise, n, around) for _, laws, lows, highs in tables]
+    if not tables_of_lengths:
         raise InvalidInput(_no_score(family))
-    least = np.min([lengths.min(axis=(0, 1)) for lengths in found], axis=0)
-    which = _first_least(np.array([np.mean(lengths / least, axis=2).min() for lengths in found]))
+    least = np.min([lengths.min(axis=(0, 1)) for lengths in tables_of_lengths], axis=0)
+    which = _first_least(np.array([np.mean(lengths / least, axis=2).min() for lengths in tables_of_lengths]))
     pair, laws, lows, highs = tables[which]
-    i, j = divmod(_first_least(np.mean(found[which] / least, axis=2)), len(highs))
+    i, j = divmod(_first_least(np.mean(tables_of_lengths[which] / least, axis=2)), len(highs))
     lows, highs = laws.finer(lows, i), laws.finer(highs, j)
     lengths = laws.lengths(lows, highs, noise, n, around)
     i, j = divmod(_first_least(np.mean(lengths / least, axis=2)), len(highs))
@@ -131,14 +131,14 @@ class TunedRatio:
     laws: _RatioLaws
 
 
-def _bent(family: OneParameter, found: TunedRatio, notion: Notion, n: int, around: Neighbourhood) -> Score | None:
+def _bent(family: OneParameter, tuned: TunedRatio, notion: Notion, n: int, around: Neighbourhood) -> Score | None:
     r"""A score whose steps from one whole number to the next are of unequal size; None where that gains too little.
 
     Where means are small 0 and 1 must be far apart, where they are large all numbers up to many: equal steps serve one
     of the two. Any score that rises with the ratio is as good for the coverage. The steps are those of the least mean
     length, beside the shortest that any clamp has at the same value.
     """
-    laws = _RatioLaws.of(family, found.pair, family.spaced(10 * BENT_AT + 1)[[1, *range(10, 10 * BENT_AT, 10), -2]])
+    laws = _RatioLaws.of(family, tuned.pair, family.spaced(10 * BENT_AT + 1)[[1, *range(10, 10 * BENT_AT, 10), -2]])
     seen = np.flatnonzero(np.max(laws.masses, axis=0) > SEEN)
     if seen.size == 0 or not 1 < (last := int(seen[-1])) - (first := int(seen[0])) <= MOST_STEPS:
         return None
@@ -155,11 +155,11 @@ def _bent(family: OneParameter, found: TunedRatio, notion: Notion, n: int, aroun
         variance = np.maximum(masses @ score**2 - mean**2, 0.0) + extra
         # No interval is longer than the range, also where the score tells nothing: its slope may be 0.
         whole = (laws.longest / 4) ** 2
-        told = n * slope**2 / variance
-        per_slope = whole * n * slope / variance / (1 + whole * told)
+        information = n * slope**2 / variance
+        per_slope = whole * n * slope / variance / (1 + whole * information)
         changes = ((masses * score) @ reached - mean[:, None] * (masses @ reached) + extra) / variance[:, None]
         changes = (slope * per_slope)[:, None] * changes - (per_slope * laws.per)[:, None] * (slopes @ reached)
-        return np.sqrt((1 / shortest**2 + 1 / whole) / (told + 1 / whole)), changes
+        return np.sqrt((1 / shortest**2 + 1 / whole) / (information + 1 / whole)), changes
 
     def loss(logs: Floats) -> tuple[float, Floats]:
         sizes = np.exp(logs - logs.max())
@@ -168,7 +168,7 @@ def _bent(family: OneParameter, found: TunedRatio, notion: Notion, n: int, aroun
         gradient = ratios @ changes / len(ratios)
         return float(ratios.mean()), steps * (gradient - float(steps @ gradient))
 
-    inside = (laws.ratios[first:last] >= found.clamp[0]) & (laws.ratios[first + 1 : last + 1] <= found.clamp[1])
+    inside = (laws.ratios[first:last] >= tuned.clamp[0]) & (laws.ratios[first + 1 : last + 1] <= tuned.clamp[1])
     start = np.where(inside, 0.0, -4.0)
     straight = loss(np.where(inside, 0.0, -60.0))[0]
     best = optimize.minimize(loss, start, jac=True, method="L-BFGS-B")
@@ -177,11 +177,11 @@ def _bent(family: OneParameter, found: TunedRatio, notion: Notion, n: int, aroun
     sizes = np.exp(best.x - best.x.max())
     heights = np.concatenate([[0.0], np.cumsum(sizes) / sizes.sum()])
     low, high = float(laws.ratios[first]), float(laws.ratios[last])
-    plain = clamped_score(found.pair, (low, high), UNITS)
+    plain = clamped_score(tuned.pair, (low, high), UNITS)
     values = float(plain.origin) + float(plain.step) * plain.table
     bent = np.interp(values, laws.ratios[first : last + 1], heights)
     table = (UNITS // LEVELS * np.rint(LEVELS * bent)).astype(np.int64)
-    p, q = (cell_law(plain.cells, member)[:-1] for member in (found.pair.null, found.pair.alternative))
+    p, q = (cell_law(plain.cells, member)[:-1] for member in (tuned.pair.null, tuned.pair.alternative))
     return score_with_laws(plain.cells, table, *lattice(low, high, UNITS), p, q)
 
 
@@ -344,25 +344,25 @@ class _RatioLaws:
             """Of the clamped ratio's power: sums up to either end, and what is moved there."""
             sums = [np.cumsum(masses * ratios**k, axis=1).T for k in (0, power)]
             count, inner = (np.concatenate([np.zeros((1, len(masses))), each]) for each in sums)
-            found: Floats = a**power * count[i] + (inner[j] - inner[i]) + b**power * (count[-1] - count[j])
-            return found
+            mean: Floats = a**power * count[i] + (inner[j] - inner[i]) + b**power * (count[-1] - count[j])
+            return mean
 
         mean = mean_of(self.masses, 1)
         variance = np.maximum(mean_of(self.masses, 2) - mean**2, 0.0)
         moves = np.abs(mean_of(self.slopes, 1))
         width = around.extent(-0.5, 0.5, 0.0) * (b - a)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            found = np.minimum(np.sqrt(n * variance + width**2 * noise) / (n * moves * self.per), self.longest)
+            lengths = np.minimum(np.sqrt(n * variance + width**2 * noise) / (n * moves * self.per), self.longest)
         rounding = 1e-12 * (1.0 + np.abs(a + middle) + np.abs(b + middle))
-        return np.where(b - a > rounding, found, np.inf)
+        return np.where(b - a > rounding, lengths, np.inf)
 
 
 def _gathered(columns: Floats, first: int, last: int) -> Floats:
     """The columns from the first to the last, each of the two with all that lie beyond it."""
-    found = columns[:, first : last + 1].copy()
-    found[:, 0] += columns[:, :first].sum(axis=1)
-    found[:, -1] += columns[:, last + 1 :].sum(axis=1)
-    return found
+    gathered = columns[:, first : last + 1].copy()
+    gathered[:, 0] += columns[:, :first].sum(axis=1)
+    gathered[:, -1] += columns[:, last + 1 :].sum(axis=1)
+    return gathered
 
 
 def _first_least(values: Floats) -> int:
