@@ -294,7 +294,7 @@ def test_the_table_keeps_no_pair_that_the_exact_share_rejects(whole: int, cell: 
     ones = (1 << whole) - 1  # so many ones at the low end, then a zero
     rejected = (1 << 64) - 1
     for x in (cell << 54, ((cell + 1) << 54) - 1):
-        low, high = kept_share(whole, x, 64, 64)
+        low, high = acceptance(whole, x, 64, 64)
         for uniform, kept in ((low - 4, True), (high + 4, False)):
             size = 2 + 64
             first = [[ones] + [0] * (size - 1), [x] + [rejected] * (size - 1), [uniform] + [rejected] * (size - 1)]
