@@ -180,19 +180,19 @@ def check(
         )
     if epsilon is None:
         test = design(null, alternative, epsilon=1, n=max(count, 1), clamp="paper")
-        test_name = "the paper's test at epsilon=1"
+        basis = "the paper's test at epsilon=1"
     else:
         test = design(null, alternative, epsilon=epsilon, n=max(count, 1))
-        test_name = f"the tuned test at epsilon={test.epsilon:g}, n={test.n:,}"
-    return _looked(data, records, test.score, test.clamp, test_name)
+        basis = f"the tuned test at epsilon={test.epsilon:g}, n={test.n:,}"
+    return _looked(data, records, test.score, test.clamp, basis)
 
 
-def _looked(data: Any, records: Any, score: Score, clamp: tuple[float, float] | None, test_name: str) -> Look:
+def _looked(data: Any, records: Any, score: Score, clamp: tuple[float, float] | None, basis: str) -> Look:
     records.check(score)
     tally = _OddCounts(score, reading_facts(data).get("reading", {}).get("decimal", "."))
     for portion in records.portions():
         guarded(portion.complaint, partial(tally.add, portion))
-    return tally.look(clamp, test_name)
+    return tally.look(clamp, basis)
 
 
 class _OddCounts:
@@ -242,7 +242,7 @@ class _OddCounts:
         if text in self._texts or len(self._texts) < MOST_DISTINCT:
             self._texts[text] += count
 
-    def look(self, clamp: tuple[float, float] | None, test_name: str) -> Look:
+    def look(self, clamp: tuple[float, float] | None, basis: str) -> Look:
         """Return the counts."""
         table, counts = self._score.table[:-1], self._counts[:-1]
         try:
@@ -260,7 +260,7 @@ class _OddCounts:
             low_end=0 if clamp is None else int(counts[table == self._score.low].sum()),
             high_end=0 if clamp is None else int(counts[table == self._score.high].sum()),
             clamp=clamp,
-            clamp_of=test_name,
+            clamp_of=basis,
             other_case=sum(self._texts[text] for text in like),
             unknown=unknown,
             **{name: self._odd[name] for name in names},
