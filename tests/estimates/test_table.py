@@ -18,12 +18,15 @@ import privatest as pt
 from privatest.errors import InvalidInput
 from privatest.estimates.published_table import DiscreteGaussian
 from privatest.estimates.table_family import TableFamily, read_family
+from privatest.estimates.table_test import telling_edges
+from privatest.hypotheses import as_distribution
 from privatest.laws.weighted_counts import BoundedSum, Statistic, weighted
 from privatest.privacy import Noise, seeded_source
 from privatest.privacy.canonical_noise import counts_noise
 from privatest.privacy.notion import Neighbourhood
 from privatest.results import Table
 from privatest.scores import EdgeCells
+from privatest.scores.score_law import cell_law
 
 NOTIONS = [pt.pure(1), pt.zcdp(0.5), pt.approx(1, 1e-6), pt.tv(0.2), pt.gdp(1)]
 
@@ -444,3 +447,64 @@ def test_questions_that_a_table_cannot_answer_are_refused() -> None:
     ):
         with pytest.raises(InvalidInput, match=message):
             call()
+
+
+PAIRS = [
+    ("normal(0, 1)", "normal(0.5, 1)", 32),
+    ("normal(0, 1)", "normal(0, 1.5)", 35),
+    ("poisson(2)", "poisson(3)", 30),
+]
+
+
+@pytest.mark.parametrize(("null", "alternative", "n"), PAIRS)
+def test_cells_that_are_placed_for_a_pair_tell_it_best_and_have_the_stated_errors(
+    null: str, alternative: str, n: int
+) -> None:
+    """Better than cells of equal probability; the errors are those of simulated tables."""
+    placed = pt.design_table(n=n, null=null, alternative=alternative, cells=8, epsilon=1)
+    assert 2 <= placed.cells.count <= 8
+    test = placed.power(null, alternative)
+    laws = [as_distribution(text) for text in (null, alternative)]
+    edges = np.unique(np.mean([law.ppf(np.arange(1, 8) / 8) for law in laws], axis=0)).tolist()
+    equal = pt.design_table(n=n, edges=edges, epsilon=1).power(null, alternative)
+    assert test.advantage > equal.advantage + 0.02
+    # A second way: the counts and their noise as they are drawn, and the weights of the test.
+    rng, runs = np.random.default_rng(6), 40_000
+    weights = test.score.table - round(float(test.score.table.mean()))
+    ratio = math.exp(-0.5)
+    for law, stated in zip(laws, (test.alpha, 1 - test.beta), strict=True):
+        masses = np.append(cell_law(placed.cells, law)[:-1], 0.0)
+        counts = rng.multinomial(n, masses / masses.sum(), size=runs)
+        noise = rng.geometric(1 - ratio, counts.shape) - rng.geometric(1 - ratio, counts.shape)
+        sums = (counts + noise) @ weights + n * (test.score.table[0] - weights[0])
+        says = np.mean(sums < float(test.cutoff))
+        assert abs(says - stated) < 5 * math.sqrt(0.25 / runs)
+    table = placed.run(laws[0].sample(rng, n), rng=rng)
+    assert table.test(null, alternative).decision in ("null", "alternative")
+
+
+def test_placed_cells_are_the_best_of_all_and_their_question_is_checked() -> None:
+    """No move of an edge, and no cell more or less, tells more than the thousandth that is given up."""
+    noise = pt.design_table(n=40, edges=[0], epsilon=1).noise
+    found = telling_edges("normal(0, 1)", "normal(0.5, 1)", noise, 40, 8)
+    laws = [as_distribution(text) for text in ("normal(0, 1)", "normal(0.5, 1)")]
+
+    def told(edges: list[float]) -> float:
+        p, q = (np.diff(np.concatenate([[0], law.cdf(np.array(edges)), [1]])) for law in laws)
+        return float(np.sum((p - q) ** 2 / (40 * (p + q) / 2 + noise.variance)))
+
+    others = [sorted({*found, at}) for at in np.linspace(-3, 3, 61)]
+    others += [[*found[:i], found[i] + away, *found[i + 1 :]] for i in range(len(found)) for away in (-0.05, 0.05)]
+    others += [[*found[:i], *found[i + 1 :]] for i in range(len(found))]
+    assert max(map(told, others)) < told(found) * 1.002
+    assert told([-1, 0, 1]) < told(found) * 0.95  # which a worse table does not reach
+    words: dict[str, Any] = {"n": 40, "epsilon": 1}
+    with pytest.raises(InvalidInput, match="give both"):
+        pt.design_table(null="normal(0, 1)", **words)
+    with pytest.raises(InvalidInput, match="give both"):
+        pt.design_table(null="normal(0, 1)", alternative="normal(1, 1)", edges=[0], **words)
+    for null, alternative in (("normal(mean<=0, sd=1)", "normal(1, 1)"), ({"a": 0.5, "b": 0.5}, {"a": 0.1, "b": 0.9})):
+        with pytest.raises(InvalidInput, match="two distributions of numbers"):
+            pt.design_table(null=null, alternative=alternative, **words)
+    with pytest.raises(InvalidInput, match="No 1 cells tell"):
+        pt.design_table(null="normal(0, 1)", alternative="normal(1, 1)", cells=1, **words)

@@ -299,6 +299,8 @@ def design_table(
     cells: int | None = None,
     edges: Sequence[float] | None = None,
     labels: Sequence[Any] | None = None,
+    null: Any = None,
+    alternative: Any = None,
     groups: Sequence[Any] | None = None,
     epsilon: Number | None = None,
     privacy: Any = None,
@@ -314,6 +316,8 @@ def design_table(
         edges: the edges between the cells, instead of ``between``; a list, or a text such as "18,30,45", as for labels
             and groups.
         labels: the labels that have a cell each, instead of ``between``; all other labels share one more.
+        null, alternative: two distributions of numbers, instead of ``between``: the cells, at most ``cells``, are those
+            by which this many records tell P from Q best. They are few where P and Q do not differ.
         groups: the groups that a row may be in, a public list: each group gets all of the cells, at no further cost.
         epsilon: the privacy loss of a run.
         privacy: a notion of privacy instead of ``epsilon``.
@@ -325,11 +329,19 @@ def design_table(
     """
     notion = make_notion(epsilon, privacy)
     around = make_neighbourhood(neighbours, max_rows_per_unit)
+    noise, n = counts_noise(notion, around), numbers.positive_integer(n=n)
+    if null is not None or alternative is not None:
+        if null is None or alternative is None or not (between is edges is labels is None):
+            raise InvalidInput("null= and alternative= place the cells: give both, and no between=, edges= or labels=.")
+        from privatest.estimates.table_test import telling_edges  # start-up: most tables are for no pair
+
+        most = numbers.positive_integer(cells=16 if cells is None else cells)
+        edges, cells = telling_edges(null, alternative, noise, n, most), None
     return TableDesign(
         table_cells(between, cells, edges, labels, groups),
-        counts_noise(notion, around),
+        noise,
         notion,
-        numbers.positive_integer(n=n),
+        n,
         around.kind,
         around.rows,
     )
