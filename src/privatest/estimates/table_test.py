@@ -197,8 +197,9 @@ def telling_edges(null: Any, alternative: Any, noise: Noise, n: int, most: int) 
         most: the largest number of cells.
     """
     question = make_hypotheses(null, alternative)
-    laws = (question.pair.null, question.pair.alternative) if question.simple else ()
-    if not laws or not all(isinstance(law, Numbers) for law in laws):
+    both = (question.pair.null, question.pair.alternative) if question.simple else ()
+    laws = [law for law in both if isinstance(law, Numbers)]
+    if len(laws) < 2:
         raise InvalidInput(
             f"null={question.null.describe()} and alternative={question.alternative.describe()} must be two "
             "distributions of numbers, for which cells are placed. Give edges=[...] or labels=[...] for others."
