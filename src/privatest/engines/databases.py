@@ -660,8 +660,8 @@ def _of_postgres(
         return backend.to_pyarrow(query)
 
     runner = QueryRunner(run_query, backend.to_pyarrow_batches)
-    found = SqlRecords.over(columns.rows(wanted), runner, IbisLanguage(ibis, "postgres"), wanted, selection.most)
-    return replace(found, group_labels=columns.labels.get(wanted.group or "", ()))
+    records = SqlRecords.over(columns.rows(wanted), runner, IbisLanguage(ibis, "postgres"), wanted, selection.most)
+    return replace(records, group_labels=columns.labels.get(wanted.group or "", ()))
 
 
 def _of_duckdb(connection: Any, name: str, shown: str, selection: Selection) -> SqlRecords:

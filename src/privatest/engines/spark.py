@@ -151,7 +151,7 @@ class SparkRecords(SqlRecords):
     """A column of a DataFrame, with the columns of its unit, order and group."""
 
     complaint = "Spark could not finish the job. Count the frame's rows yourself to learn why."
-    _kept: list[Any] = field(default_factory=list, repr=False)  # sorted frames that Spark keeps until they are queried
+    _cached_frames: list[Any] = field(default_factory=list, repr=False)  # sorted frames, until they are queried
 
     def _with_places(self, rows: Any, in_order: list[Any]) -> Any:
         """Return the rows with their places; one window over all rows would sort them on one machine.
@@ -162,7 +162,7 @@ class SparkRecords(SqlRecords):
         F = runner.functions
         with _log_off(runner.session):
             frame = runner.frame(rows.order_by(in_order)).withColumn("id", F.monotonically_increasing_id()).persist()
-            self._kept.append(frame)
+            self._cached_frames.append(frame)
             part = F.shiftright("id", PLACE_BITS)
             sizes = dict(map(tuple, frame.groupBy(part.alias("part")).agg(F.count(F.lit(1))).collect()))
         before = np.cumsum([0, *(sizes.get(i, 0) for i in range(max(sizes, default=0)))]).tolist()
@@ -176,8 +176,8 @@ class SparkRecords(SqlRecords):
         try:
             return super()._run(query)
         finally:
-            while self._kept:
-                self._kept.pop().unpersist()
+            while self._cached_frames:
+                self._cached_frames.pop().unpersist()
 
 
 @contextmanager

@@ -106,13 +106,13 @@ class TableFamily:
 
     def slopes(self, values: Sequence[float]) -> Floats:
         """The derivatives of the cells' probabilities along each unknown parameter, in columns."""
-        found = []
+        derivatives = []
         for i, (low, high) in enumerate(self.ends):
             step = STEP * (min(values[i], high - low) if low > 0 else high - low)
             before, after = max(values[i] - step, low), min(values[i] + step, high)
             laws = [self.law([*values[:i], at, *values[i + 1 :]]) for at in (before, after)]
-            found.append((laws[1] - laws[0]) / (after - before))
-        return np.stack(found, axis=1)
+            derivatives.append((laws[1] - laws[0]) / (after - before))
+        return np.stack(derivatives, axis=1)
 
     def solved(self, law: Floats, columns: Floats) -> Floats:
         """The inverse of about the covariance of the counts, times columns."""
@@ -128,12 +128,12 @@ class TableFamily:
         """
         law, slopes = self.law(values), self.slopes(values)
         solved = self.solved(law, slopes)
-        found = solved[:, which]
+        weights = solved[:, which]
         if efficient and len(values) > 1:
             information = slopes.T @ solved
             other = 1 - which
-            found = found - information[which, other] / max(information[other, other], 1e-300) * solved[:, other]
-        return law, found
+            weights = weights - information[which, other] / max(information[other, other], 1e-300) * solved[:, other]
+        return law, weights
 
     def tail(self, values: Sequence[float], which: int, side: int, *, efficient: bool, exact: bool) -> float:
         """The probability of at most (side 0) or at least (side 1) the observed score of a parameter."""
@@ -176,23 +176,23 @@ class TableFamily:
         def misfit(scaled: Floats) -> float:
             return self._misfit(self._within(start + scaled * steps))
 
-        found = minimize(
+        minimum = minimize(
             misfit,
             np.zeros(len(start)),
             method="Nelder-Mead",
             options={"xatol": 1e-4, "fatol": 1e-6, "maxfev": 400},
         )
-        return [float(value) for value in self._within(start + found.x * steps)]
+        return [float(value) for value in self._within(start + minimum.x * steps)]
 
     @cached_property
     def at_ends(self) -> dict[int, float]:
         """The parameters whose best value is an end of their range, so that one beyond it may fit better."""
-        found = {}
+        ends = {}
         for i, (value, (low, high)) in enumerate(zip(self.best, self.ends, strict=True)):
             end = low if value - low < high - value else high
             if abs(value - end) <= AT_END * (high - low):
-                found[i] = end
-        return found
+                ends[i] = end
+        return ends
 
     @property
     def beyond(self) -> str:
@@ -224,7 +224,7 @@ class TableFamily:
         level = (error - lost) / 2
         low, high = self.ends[which]
         spread = max(self.errors(self.best)[which], 1e-9 * (high - low))
-        found = []
+        bounds = []
         for side, end, step in ((1, low, -spread), (0, high, spread)):
 
             def gap(value: float, side: int = side) -> float:
@@ -235,8 +235,8 @@ class TableFamily:
             while rough != end and self._largest(which, rough, side, lost, exact=True) > level:
                 rough = max(rough + away, end) if step < 0 else min(rough + away, end)
                 away *= 2
-            found.append(rough)
-        return found[0], found[1]
+            bounds.append(rough)
+        return bounds[0], bounds[1]
 
     def _largest(self, which: int, value: float, side: int, lost: float, *, exact: bool) -> float:
         """The largest tail over the values of the other parameter that are not rejected beside this value."""
@@ -250,7 +250,7 @@ class TableFamily:
 
     def _others(self, which: int, value: float, lost: float, *, exact: bool) -> tuple[float, float]:
         """The values of the other parameter that its score does not reject beside this value of the first."""
-        other, found = 1 - which, []
+        other, values = 1 - which, []
         start, spread = self._best_beside(which, value)
 
         def tail(at: float, side: int, *, exact: bool) -> float:
@@ -266,8 +266,8 @@ class TableFamily:
             while exact and rough != end and tail(rough, side, exact=True) > lost / 2:
                 rough = max(rough + away, end) if step < 0 else min(rough + away, end)
                 away *= 2
-            found.append(rough)
-        return found[0], found[1]
+            values.append(rough)
+        return values[0], values[1]
 
     def _best_beside(self, which: int, value: float) -> tuple[float, float]:
         """About the value of the other parameter that fits best beside this value, and its standard error."""
@@ -354,11 +354,11 @@ def _directions(table: Table, law: Floats, unknown: int) -> list[Floats]:
     if isinstance(table.cells, LabelCells):
         return [np.where(np.arange(len(law)) == place, 1.0, 0.0) - law for place in range(len(law))]
     middles = np.cumsum(law) - law / 2
-    found = []
+    directions = []
     for degree in range(1, COMPONENTS + unknown + 1):
         shape = np.polynomial.legendre.Legendre.basis(degree, domain=[0, 1])(middles)
-        found.append(law * (shape - float(law @ shape)))
-    return found
+        directions.append(law * (shape - float(law @ shape)))
+    return directions
 
 
 def _inverse_times(table: Table, possible: Sequence[int], law: Floats, columns: Floats) -> Floats:
@@ -412,8 +412,8 @@ def _first_accepted(gap: Callable[[float], float], start: float, end: float, ste
     away = FINEST * abs(step)
     if inside == outside:
         return inside
-    found = float(brentq(gap, inside, outside, xtol=max(away, 1e-12 * abs(outside))))
-    return min(max(found + sign * 2 * away, min(start, end)), max(start, end))
+    crossing = float(brentq(gap, inside, outside, xtol=max(away, 1e-12 * abs(outside))))
+    return min(max(crossing + sign * 2 * away, min(start, end)), max(start, end))
 
 
 def one_sided(text: Any, name: str) -> tuple[str, str, float, bool]:
@@ -423,12 +423,12 @@ def one_sided(text: Any, name: str) -> tuple[str, str, float, bool]:
         text: the hypothesis.
         name: what it is called in messages.
     """
-    found = _BOUND.findall(text) if isinstance(text, str) else []
-    if len(found) != 1:
+    matches = _BOUND.findall(text) if isinstance(text, str) else []
+    if len(matches) != 1:
         raise InvalidInput(
             f"{name}={shown(text)} must have one bound beside a question mark, such as 'normal(mean<=26, sd=?)'."
         )
-    parameter, sign, bound = found[0]
+    parameter, sign, bound = matches[0]
     return _BOUND.sub(r"\1=?", text), parameter, float(bound), sign == "<="
 
 
@@ -468,8 +468,8 @@ def read_family(text: Any, ranges: Mapping[str, Any], edges: Floats) -> Box:
     family = FAMILIES.get(match[1].lower())
     words = [word.strip() for word in match[2].split(",")]
     if family is None:
-        known = ", ".join(FAMILIES)
-        raise InvalidInput(f"family={shown(text)} must be one of the named families: {known}.")
+        families = ", ".join(FAMILIES)
+        raise InvalidInput(f"family={shown(text)} must be one of the named families: {families}.")
     if len(words) > len(family.parameters):
         form = ", ".join(parameter.name for parameter in family.parameters)
         raise InvalidInput(
@@ -478,7 +478,7 @@ def read_family(text: Any, ranges: Mapping[str, Any], edges: Floats) -> Box:
     names = [word.rpartition("=")[0].strip() for word in words]
     overdispersed = family.name == OVERDISPERSED.name and {"mean", "dispersion"} & set(names) != set()
     family = OVERDISPERSED if overdispersed else family
-    given, unknown = dict(ranges), []
+    stated, unknown = dict(ranges), []
     for place, (name, word) in enumerate(zip(names, words, strict=True)):
         if word.rpartition("=")[2].strip() != "?":
             continue
@@ -489,31 +489,31 @@ def read_family(text: Any, ranges: Mapping[str, Any], edges: Floats) -> Box:
             listed = ", ".join(one.name for one in family.parameters)
             raise InvalidInput(f"family={shown(text)}: {family.name} has no parameter {name!r}. It has {listed}.")
         unknown.append(parameter.name)
-        chosen = given.pop(parameter.name, given.pop("", None) if len(unknown) == 1 else None)
+        chosen = stated.pop(parameter.name, stated.pop("", None) if len(unknown) == 1 else None)
         low, high = _default_range(parameter, edges, text) if chosen is None else _two_numbers(parameter.name, chosen)
         words[place] = f"{parameter.name} in [{number_text(low)}, {number_text(high)}]"
-    given.pop("", None)
-    if given:
-        other = next(iter(given))
+    stated.pop("", None)
+    if stated:
+        other = next(iter(stated))
         raise InvalidInput(
             f"{other}_between goes with {other}=? in the family, and family={shown(text)}. Leave it out."
         )
     if overdispersed:
         return _overdispersed(words, text)
-    found = parse(f"{match[1]}({', '.join(words)})", "family", defaults=False)
-    if not isinstance(found, Box) or not 1 <= len(found.free) <= 2:
+    box = parse(f"{match[1]}({', '.join(words)})", "family", defaults=False)
+    if not isinstance(box, Box) or not 1 <= len(box.free) <= 2:
         raise InvalidInput(f"family={shown(text)} must have one or two unknown parameters, such as {EXAMPLE}.")
-    return found
+    return box
 
 
 def _overdispersed(words: Sequence[str], text: str) -> OverdispersedBox:
     """The box of words such as "mean in [1, 9]" and "dispersion=0.5"."""
     ends: dict[str, tuple[float, float]] = {}
     for word in words:
-        found = re.fullmatch(rf"(\w+)\s*(?:=\s*{_NUMBER}|in \[{_NUMBER}, {_NUMBER}\])", word)
-        values = [] if found is None else [float(one) for one in found.groups()[1:] if one is not None]
-        if found is not None and min(values) > 0:
-            ends[found[1]] = (values[0], values[-1])
+        match = re.fullmatch(rf"(\w+)\s*(?:=\s*{_NUMBER}|in \[{_NUMBER}, {_NUMBER}\])", word)
+        values = [] if match is None else [float(one) for one in match.groups()[1:] if one is not None]
+        if match is not None and min(values) > 0:
+            ends[match[1]] = (values[0], values[-1])
     if set(ends) != {"mean", "dispersion"}:
         raise InvalidInput(
             f"family={shown(text)} must give mean and dispersion, each a number above 0 or a question mark with a "

@@ -362,7 +362,7 @@ class FitStatistic:
 
     def law(self, q: Floats, n: int) -> IntegerLaw:
         """Law of the statistic for n records from q."""
-        return _known_law(self.excess, q.tobytes(), n)
+        return _cached_law(self.excess, q.tobytes(), n)
 
     def hardest(self, target: Target, noise: Noise, *, quick: bool = False) -> list[tuple[float, Alternative]]:
         """Alternatives with their approximate type II errors under a noise, the largest first."""
@@ -388,7 +388,7 @@ class FitStatistic:
 
 
 @lru_cache(maxsize=LAWS_KEPT)
-def _known_law(excess: Excess, q: bytes, n: int) -> IntegerLaw:
+def _cached_law(excess: Excess, q: bytes, n: int) -> IntegerLaw:
     """The law of a statistic; the last few are kept, because several thresholds are compared by the same ones."""
     return excess_law(excess, n, np.frombuffer(q))
 

@@ -263,7 +263,7 @@ def _refuse_unanswered(family: Any) -> None:
     elif isinstance(family, str):
         words = re.findall(r"\w+", family)
         reason = unanswered("slope" if "~" in family else words[0] if words else "")
-        if not reason and sum(found[1] is None for found in _MARK.finditer(family)) > 1:
+        if not reason and sum(mark[1] is None for mark in _MARK.finditer(family)) > 1:
             reason = sentence(TWO_UNKNOWN)
     else:
         reason = ""
@@ -316,7 +316,7 @@ def _mark(family: Any) -> int:
     number in its place is read as that number.
     """
     text = family if isinstance(family, str) else ""
-    marks = [found.start() for found in _MARK.finditer(text) if found[1] is None]
+    marks = [mark.start() for mark in _MARK.finditer(text) if mark[1] is None]
     if len(marks) != 1:
         raise InvalidInput(f"family={shown(family)} must be text with one question mark, such as {EXAMPLE}.")
     before, after = text[: marks[0]].rstrip(), text[marks[0] + 1 :].lstrip()

@@ -564,7 +564,7 @@ class NoisyTotal:
         if best.error > POOR * best.value:
             # A noise whose tails fall in steep stairs (a large epsilon) may need another tilt.
             others = [self._upper_by_convolution(y, theta * share) for share in (0.0, 0.25, 0.5, 0.75)]
-            best = min([best, *others], key=lambda found: found.error)
+            best = min([best, *others], key=lambda one: one.error)
         return best
 
     def _log_bound(self, y: Fraction, theta: float) -> float:
