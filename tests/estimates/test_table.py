@@ -402,7 +402,7 @@ def test_the_discrete_gaussian_is_its_definition() -> None:
         ({"noise": "laplace(0)"}, "between 0.001"),
         ({"noise": "discrete_laplace(2)", "counts": [1.5, 2]}, "not whole"),
         ({"cells": [1, 2, 3, 4]}, "edges for 2 counts"),
-        ({"cells": ["a"]}, "label of its own"),
+        ({"cells": ["a"]}, "its own label"),
         ({"counts": [1, math.nan]}, "finite"),
     ],
 )
