@@ -26,7 +26,7 @@ from privatest.scores import EdgeCells
 ROUNDING = 1 + 1e-9
 NOTIONS = ("pure(1)", "pure(0.05)", "approx(1, 1e-6)", "tv(0.2)", "gdp(1)", "zcdp(0.5)")
 
-# How many records are present -------------------------------------------------------------------------------------------
+# How many records are present -----------------------------------------------------------------------------------------
 
 COUNTING: dict[str, Callable[..., Any]] = {
     "rate": lambda **w: pt.design_estimate("bernoulli(?)", n=400, confidence=0.9, missing="count", **w),
@@ -72,7 +72,7 @@ def test_what_is_told_of_the_number_present_holds_it_as_often_as_is_told(privacy
         assert held >= confidence * (1 - 1e-9) - 1e-12
 
 
-# What further records add -----------------------------------------------------------------------------------------------
+# What further records add ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("chance", [0.3, 0.02])
@@ -93,7 +93,7 @@ def test_numbers_bounded_together_have_no_smaller_tail_anywhere(chance: float) -
     assert rested  # somewhere the bound rests on the chance alone
 
 
-# Either side of an interval, and the bound on a variance ----------------------------------------------------------------
+# Either side of an interval, and the bound on a variance --------------------------------------------------------------
 
 TABLES: dict[str, dict[str, Any]] = {
     "declared": {},

@@ -17,13 +17,17 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 import privatest as pt
 from privatest.changepoint import block_sums
 from privatest.errors import InvalidInput
+from privatest.estimates import stepped_design, table_design
+from privatest.estimates.table import TableEstimate
 from privatest.privacy import Gaussian, Noise, TruncatedTulap, Tulap, Uniform, bulk_draws
+from privatest.scores import EdgeCells, GroupedCells, LabelCells
 
 NOTIONS = ("pure(1)", "approx(1, 0.001)", "tv(0.2)", "gdp(1)", "zcdp(0.5)", "renyi(2, 0.5)", "kl(0.5)")
 RARE = 28.0
@@ -52,6 +56,21 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "poisson": ("poisson(?)", {"n": 200, "between": (0.5, 20)}),
     "wide": ("normal(mean=?, sd=1)", {"n": 800, "between": (-100, 100)}),  # two steps
     "hidden": ("bernoulli(?)", {"n": 50, "neighbours": "add-remove"}),
+}
+
+TABLES: dict[str, dict[str, Any]] = {
+    "table of edges": {"edges": [-1, 0, 1]},
+    "table of labels": {"labels": ["a", "b"], "neighbours": "add-remove"},
+    "table of persons": {"labels": ["a", "b"], "max_rows_per_unit": 2},
+    "table of groups": {"edges": [0, 1], "groups": ["one", "other"]},
+    "table of persons in groups": {"labels": ["a"], "groups": ["one", "other"], "max_rows_per_unit": 2},
+}
+STEPS: dict[str, dict[str, Any]] = {
+    "median": {"family": "median"},
+    "quantile of persons": {"family": "quantile(0.9)", "max_rows_per_unit": 2},
+    "mean": {"family": "mean"},
+    "about a mean": {"family": "mean", "guarantee": "approximate"},
+    "both": {"family": "normal(mean=?, sd=?)", "sd_between": (0.5, 2)},
 }
 
 
@@ -147,6 +166,113 @@ def of_change(plan: Any, points: int, monkeypatch: pytest.MonkeyPatch) -> int:
     return len(drawn)
 
 
+def patterns(cells: int, numbers: list[Fraction]) -> list[list[int]]:
+    """Twice the noise of each cell of a table: all at one number, at two by turns, or one cell alone at one."""
+    found = [[number] * cells for number in numbers]
+    for low, high in zip(numbers, reversed(numbers), strict=True):
+        found.append([(low, high)[place % 2] for place in range(cells)])
+        found += [[low if place == alone else numbers[0] % 1 for place in range(cells)] for alone in (0, cells - 1)]
+    return [[int(2 * number) for number in pattern] for pattern in found]
+
+
+def told(answer: Any) -> None:
+    """All that an answer from a table tells."""
+    document = json.loads(json.dumps(answer.to_dict(), allow_nan=False))
+    assert type(answer).from_dict(document).epsilon == answer.epsilon
+    assert answer.sentence
+    assert repr(answer)
+    assert answer.facts()
+    assert getattr(answer, "pvalue", None) is None or 0 <= answer.pvalue <= 1
+    if isinstance(answer, TableEstimate):
+        pairs = list(zip(answer.estimates, answer.intervals, strict=True))
+    else:
+        pairs = [(answer.estimate, answer.interval)] if hasattr(answer, "interval") else []
+    for value, (low, high) in pairs:
+        assert low <= value <= high
+
+
+def answers_of(table: Any) -> int:
+    """Whatever may be asked of a table, asked of this one."""
+    if isinstance(table.cells, GroupedCells):
+        return sum(answers_of(one) for one in table.groups.values())
+    if isinstance(table.cells, EdgeCells):
+        edges = list(table.cells.edges)
+        asked = [
+            lambda: table.share(above=edges[1]),
+            table.median,
+            lambda: table.quantile(0.9, confidence=0.5),
+            table.mean,
+            lambda: table.estimate("normal(mean=?, sd=1)", between=(-3, 3)),
+            lambda: table.fit("normal(0, 1)"),
+        ]
+        pair: tuple[Any, Any] = ("normal(0, 1)", "normal(1, 1)")
+    else:
+        label = table.cells.labels[0]
+        asked = [lambda: table.share(label=label), lambda: table.fit(LABELS[0])]
+        pair = LABELS
+    if table.n is not None:
+        asked.append(lambda: table.test(*pair))
+    for one in asked:
+        told(one())
+    return len(asked)
+
+
+def of_table(design: Any, points: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Runs of a table, by groups and persons if it has any, where the noise is at these numbers."""
+    drawn = patterns(design.cells.count + 1, within_64_bits(walked(0, design.n, design.n, design.noise, points)))
+    near = design.noise.reach(RARE) + 2 * design.n
+    for place, pattern in enumerate(drawn):
+        monkeypatch.setattr(table_design, "draw_many", lambda _, count, __, of=pattern: np.resize(np.array(of), count))
+        table = read(design.run(*rows_for(design), **named_columns(design)), design)
+        asked = place % (12 if points == 1 else 2) == 0
+        if asked and max(map(abs, pattern)) <= 2 * near:  # else the number of records would be absurd, too
+            answers_of(table)
+    return len(drawn)
+
+
+def of_steps(design: Any, points: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Runs of an estimate in two steps, where the noise of both tables and of the total is at these numbers."""
+    numbers = within_64_bits(walked(0, design.n, design.n, design.noise, points))
+    drawn = patterns(len(design.first_edges) + 2, numbers)
+    drawn = drawn[:: (15 if points == 1 else 4) if design.question_text == "mean" else 2]  # its bounds take longer
+    for pattern, number in zip(drawn, itertools.cycle(numbers), strict=False):
+        monkeypatch.setattr(
+            stepped_design, "draw_many", lambda _, count, __, of=pattern: np.resize(np.array(of), count)
+        )
+        monkeypatch.setattr(
+            Noise, "draw", lambda self, _, far=number: math.floor(far * stepped_design.UNITS) + self.offset
+        )
+        found = design.run(*rows_for(design), **named_columns(design))
+        assert found.design is design
+        told(found)
+    return len(drawn)
+
+
+def within_64_bits(numbers: list[Fraction]) -> list[Fraction]:
+    return [number for number in numbers if abs(number) < 2**60]
+
+
+def rows_for(design: Any) -> tuple[Any]:
+    """As many rows as a design counts, of persons and groups."""
+    count, rows = design.n, design.max_rows_per_unit
+    cells = getattr(design.record_cells, "inner", design.record_cells)  # those of a group
+    values: list[Any] = ["a", "b", "c"] if isinstance(cells, LabelCells) else [-0.5, 0.2, 1.7]
+    return (
+        pd.DataFrame(
+            {
+                "x": [values[place % 3] for place in range(count)],
+                "who": [f"person {place // rows}" for place in range(count)],
+                "group": ["one" if place % 2 else "other" for place in range(count)],
+            }
+        ),
+    )
+
+
+def named_columns(design: Any) -> dict[str, str]:
+    grouped = {"by": "group"} if isinstance(design.record_cells, GroupedCells) else {}
+    return {"column": "x", **grouped, **({"unit": "who"} if design.max_rows_per_unit > 1 else {})}
+
+
 def of_blocks(watched: Any, points: int) -> int:
     """What a monitor or a sequential test makes of one block's noisy sum."""
     plan = watched._plan
@@ -159,6 +285,10 @@ def of_blocks(watched: Any, points: int) -> int:
         assert all(one.table.min() <= vote <= one.table.max() for vote in votes)
         assert all(math.isfinite(one.trace(each)) for each in released)
     return len(kinds) * len(numbers)
+
+
+DRAWN_BY_RUNS = of_change, of_table, of_steps
+"""Walks that put numbers in place of what is drawn."""
 
 
 def designs(notions: tuple[str, ...], **sizes: Any) -> Iterator[tuple[str, Callable[[], Any], Callable[..., int]]]:
@@ -177,6 +307,12 @@ def designs(notions: tuple[str, ...], **sizes: Any) -> Iterator[tuple[str, Calla
             yield f"fit of {symbols}, {notion}", lambda p=null, w=words: pt.design_fit(p, **w), of_fit
         for n in ((30, 20), (4, 200)):
             yield f"groups of {n}, {notion}", lambda n=n, w=kept: pt.design_groups(n=n, **w), of_groups
+        for name, words in TABLES.items():
+            given = {"n": 24, **sizes, **words, **kept}
+            yield f"{name}, {notion}", lambda w=given: pt.design_table(**w), of_table
+        for name, words in STEPS.items():
+            given = {"n": 40, "between": (-2, 2), **words, **kept}
+            yield f"{name}, {notion}", lambda w=given: pt.design_estimate(**w), of_steps
         words = {"n": 400, **kept}
         yield f"change, {notion}", lambda w=words: pt.design_change(*REGIMES, method="blocks", **w), of_change
         yield f"changes, {notion}", lambda w=words: pt.design_change(*REGIMES, **w, changes="several"), of_change
@@ -186,7 +322,8 @@ def designs(notions: tuple[str, ...], **sizes: Any) -> Iterator[tuple[str, Calla
 
 # Every design with two kinds of noise, and some with the others; of all of them more are walked by hand.
 SOME = ("labels", "bounded", "decision", "two-sided", "rate", "exponential", "fit of 6", "groups of (30", "monitor")
-CASES = [case for case in designs(("pure(1)", "gdp(1)")) if case[0] != "wide, pure(1)"]
+BY_HAND = "wide, pure(1)", "both, pure(1)", "both, gdp(1)"
+CASES = [case for case in designs(("pure(1)", "gdp(1)")) if case[0] not in BY_HAND]
 CASES += [case for case in designs(NOTIONS[1:3]) if case[0].startswith(SOME)]
 CASES += [case for case in designs(NOTIONS[4:]) if case[0].startswith(("bounded", "exponential", "fit of 6"))]
 REFUSED = {f"{name}, {notion}" for name in ("scllr", "ncllr") for notion in NOTIONS[1:]}
@@ -203,7 +340,7 @@ def test_a_release_is_made_of_every_noisy_number(
         assert name in REFUSED
         return
     assert name not in REFUSED
-    assert walk(design, 1, monkeypatch) if walk is of_change else walk(design, 1)
+    assert walk(design, 1, monkeypatch) if walk in DRAWN_BY_RUNS else walk(design, 1)
 
 
 TINY = ["pure(1e-8)", "gdp(1e-12)", "gdp(1e-18)", "gdp(1e-20)", "tv(1e-18)", "zcdp(1e-40)", "approx(0, 1e-19)"]
@@ -250,7 +387,7 @@ def main() -> None:
         made += 1
         try:
             with pytest.MonkeyPatch.context() as patch:
-                numbers += walk(design, 9, patch) if walk is of_change else walk(design, 9)
+                numbers += walk(design, 9, patch) if walk in DRAWN_BY_RUNS else walk(design, 9)
         except Exception as error:
             failed += 1
             print(f"{name}: {type(error).__name__}: {error}", flush=True)

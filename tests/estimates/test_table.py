@@ -508,3 +508,12 @@ def test_placed_cells_are_the_best_of_all_and_their_question_is_checked() -> Non
             pt.design_table(null=null, alternative=alternative, **words)
     with pytest.raises(InvalidInput, match="No 1 cells tell"):
         pt.design_table(null="normal(0, 1)", alternative="normal(1, 1)", cells=1, **words)
+
+
+@pytest.mark.parametrize("doubled", [(0, 40, 40, 0), (-6, 44, 40, 4), (2, 20, 20, 0)])
+def test_a_mean_between_two_edges_is_answered_wherever_it_lies(doubled: tuple[int, ...]) -> None:
+    """Both edges are equally far from the middle, so that no count tells of the spread about it."""
+    plain = Table(EdgeCells((0.0, 1.0)), doubled, noise_of(pt.pure(1)), 40, epsilon=1.0)
+    for table in (plain, replace(plain, n=None)):
+        found = table.mean()
+        assert 0 <= found.interval[0] <= found.estimate <= found.interval[1] <= 1

@@ -446,6 +446,7 @@ class Table(Outcome):
     ) -> TableAnswer:
         among = "" if self.complete else f" among the about {self.present:,.0f} records that are present"
         doubt = doubt or self._few_present
+        interval = min(interval), max(interval)  # counts that no law of the records explains reject all values
         return TableAnswer(question, estimate, interval, confidence, among, note, doubt=doubt, **self._paid)
 
     @property
@@ -578,6 +579,8 @@ class Table(Outcome):
         place = float(anchors[np.argmin(np.abs(anchors - about))])
         squares = np.maximum(np.square(ends[0] - place), np.square(ends[1] - place))
         most = float(squares.max())
+        if np.ptp(squares) <= 1e-9 * most:  # no count tells more: two values that are equally far from the place
+            return most
         statistic = self.statistic(squares / most, 16 * FINE)
 
         def tail(less: float) -> float:

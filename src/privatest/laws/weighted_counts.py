@@ -88,7 +88,8 @@ class WeightedNoise(Noise):
     def _log_moment(self, theta: float) -> float:
         """log E e^(theta Z)."""
         moment = complex(self.noise.characteristic(np.array([-1j * theta]))[0])
-        return math.log(abs(moment)) if math.isfinite(abs(moment)) else math.inf
+        size = math.hypot(moment.real, moment.imag)  # abs() of a complex number fails where it leaves the doubles
+        return math.log(size) if math.isfinite(size) else math.inf
 
     @cached_property
     def _bounds(self) -> tuple[Floats, Floats]:
