@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "src"))
 
 import privatest as pt  # noqa: E402  the one of this folder
-from privatest.parameter_help import _parts, explained  # noqa: E402
+from privatest.parameter_help import _parts, explained, public_names  # noqa: E402
 
 project = "privatest"
 author = "The privatest authors"
@@ -111,7 +111,7 @@ def entry(name: str) -> list[str]:
     value = getattr(pt, name)
     if inspect.ismodule(value):
         elsewhere = () if value is pt.results else pt.results.__all__
-        found = [(f"{value.__name__}.{each}", getattr(value, each)) for each in value.__all__]
+        found = [(f"{value.__name__}.{each}", getattr(value, each)) for each in public_names(value)]
         found = [(path, each) for path, each in found if path.rpartition(".")[2] not in {*pt.__all__, *elsewhere}]
     else:
         found = [(f"privatest.{name}", value)]

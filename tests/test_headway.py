@@ -36,7 +36,7 @@ def test_a_plan_tells_how_far_it_is() -> None:
             lambda: pt.sample_size("normal(mean<=0, sd in [1, 2])", "normal(mean>=3, sd in [1, 2])", epsilon=1),
         ),
         (
-            "the worst members of the sets",
+            "tuning",
             lambda: pt.design("normal(0, sd in [0.5, 2])", "normal(mean in [2, 3], sd in [0.3, 1])", epsilon=1, n=9),
         ),
         ("the smallest epsilon", lambda: pt.min_epsilon([0.2, 0.3, 0.5], [0.5, 0.3, 0.2], n=30)),

@@ -59,7 +59,7 @@ ASKED = {
 }
 # Lengths of blocks, and the record that the first one begins at.
 BLOCKS = [(BLOCK, 0), (1, 0), (2, 1), (4, 0)]
-ASKED_BLOCKS = {"DuckDB": BLOCKS[::2], "PostgreSQL": BLOCKS[:1], "Spark": BLOCKS[:1]}
+ASKED_BLOCKS = {"DuckDB": BLOCKS[:3], "PostgreSQL": BLOCKS[:2], "Spark": BLOCKS[:2]}
 
 
 def ways(source: Any, block: int, start: int) -> Iterator[tuple[str, range, Callable[[], Any]]]:

@@ -52,6 +52,10 @@ def made(kind: str) -> dict[str, Any]:
         arms = pt.design_groups(n=(20, 30), epsilon=2, alternative="greater", success=HOSTILE)
         asked = {"alternative": "greater", "success": HOSTILE, "epsilon": 2, "data": "a.csv", "treatment": "b c.csv"}
         return {"question": asked, "design": arms, "result": arms.run(["no"] * 20, [HOSTILE] * 30), "kind": kind}
+    if kind == "table":
+        cells = pt.design_table(between=(0, 8), cells=4, epsilon=2, n=40)
+        asked = {"between": (0, 8), "cells": 4, "epsilon": 2, "column": HOSTILE, "data": "a b.csv"}
+        return {"question": asked, "design": cells, "result": cells.run([1.0, 5.0] * 20), "kind": kind}
     test = pt.design_fit(NULL, distance=0.2, epsilon=1, n=60)
     asked = {"null": NULL, "distance": 0.2, "epsilon": 1, "n": 60}
     return {"question": asked, "design": test, "result": test.run([HOSTILE] * 60), "kind": "fit"}

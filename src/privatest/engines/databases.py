@@ -471,8 +471,9 @@ class SqlRecords(SourceRecords):
         """Return the rows with their places, and tie: 1 for a row after an end with the order of the row before it."""
         rows = self._with_places(rows, in_order)
         first, step = max(ends.start, 1), ends.step
-        # The last row before an end and the first one after it are in one part, whose rows the database compares.
-        part = rows.place - (rows.place - (first - 1)) % step
+        # The last row before an end and the first one after it are in one part, whose rows the database compares. Where
+        # every row ends a block, each row is compared with the one before it: no parts have both.
+        part = rows.place - (rows.place - (first - 1)) % step if step > 1 else None
         window = self.language.ibis.window(group_by=part, order_by=rows.place.asc())
         rows = rows.mutate(same=rows.o.identical_to(rows.o.lag().over(window)))
         at_end = (rows.place >= first) & (rows.place < ends.stop) & ((rows.place - first) % step == 0)
