@@ -765,7 +765,11 @@ class Table(Outcome):
 
     @classmethod
     def from_csv(cls, text: str) -> Table:
-        """The table that :meth:`to_csv` wrote."""
+        """Return the table that :meth:`to_csv` wrote.
+
+        Args:
+            text: CSV as :meth:`to_csv` returns it.
+        """
         with reading("the table"):
             rows = list(csv.DictReader(io.StringIO(text)))
             return cls.from_dict(
