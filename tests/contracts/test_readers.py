@@ -485,7 +485,7 @@ def test_every_question_of_every_kind_of_records_is_asked_unheard() -> None:
     assert len(every) >= 12
 
 
-UNASKED = {"parts", "part", "in_places", "consumed", "owners", "portions", "coded", "numbers"}
+UNASKED = {"declared_groups", "parts", "part", "in_places", "consumed", "owners", "portions", "coded", "numbers"}
 """Methods that look at no record, and those that only the others call; portions are guarded one by one."""
 
 
