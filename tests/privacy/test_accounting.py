@@ -14,9 +14,11 @@ from privatest.privacy import (
     Approx,
     Gaussian,
     Gdp,
+    Kl,
     Laplace,
     Logistic,
     Noise,
+    Notion,
     Pure,
     Renyi,
     TruncatedTulap,
@@ -59,6 +61,21 @@ def test_gaussian_answers_compose_as_one_gaussian_does() -> None:
     assert whole._delta(found) <= 1e-6
     assert whole._delta(found - 1e-4) > 1e-6
     assert found == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("whole", "beside"),
+    [
+        (Zcdp(0.3), {}),
+        (Renyi(8, 0.3), {Approx(Fraction(1, 2), Fraction(1, 10**9)): 1}),
+        (Kl(1e-7), {Approx(Fraction(1, 2), Fraction(1, 10**9)): 1}),
+    ],
+    ids=["zcdp", "renyi", "kl"],
+)
+def test_three_answers_at_a_third_cost_what_one_at_the_whole_does(whole: Notion, beside: dict[Notion, int]) -> None:
+    """Every one of several equal charges counts, alone and beside a charge in another notion."""
+    one = composed_epsilon({whole: 1, **beside}, DELTA)
+    assert composed_epsilon({whole.share(3): 3, **beside}, DELTA) == pytest.approx(one, rel=1e-6, abs=1e-12)
 
 
 def test_the_library_run_by_hand_says_the_same() -> None:
