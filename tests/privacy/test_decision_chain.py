@@ -105,6 +105,7 @@ def test_the_law_is_that_of_the_levels(notion: Notion) -> None:
     values = np.arange(-600, 601)
     masses = noise.pmf(values)
     assert math.fsum(masses) == pytest.approx(1, abs=1e-12)
+    np.testing.assert_allclose(masses, noise.sf(values - 1) - noise.sf(values), rtol=0, atol=1e-12)
     for t in (0.1, 1.0):
         assert complex(noise.characteristic(t)) == pytest.approx(complex(np.exp(1j * t * values) @ masses), abs=1e-9)
     assert noise.variance == pytest.approx(masses @ values**2 - (masses @ values) ** 2, rel=1e-9)
