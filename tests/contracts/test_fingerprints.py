@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from scipy import stats
 
 import privatest as pt
+from privatest.charge_before_release import fingerprint
 from privatest.hypotheses import as_distribution
 
 MANY = "abcdefgh"
@@ -197,6 +200,30 @@ def test_a_state_goes_on_with_its_own_question_only(
     with pytest.raises(pt.errors.InvalidInput, match="other settings"):
         pt.Monitor(*others, epsilon=2, state=path)
     assert pt.Monitor(*laws, epsilon=2, state=path)._name == name  # nothing was lost
+
+
+STREAMS: dict[str, Callable[[], Any]] = {
+    "bits": lambda: pt.Monitor(test=GIVEN[5]()),
+    "sums": lambda: pt.Monitor(RISING, FALLING, epsilon=2, block=17, interval=17),
+    "walk": lambda: pt.Sequential("bernoulli(0.2)", "bernoulli(0.8)", epsilon=2, most=400),
+}
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_every_whole_number_of_a_plan_is_in_its_question(kind: str) -> None:
+    """A vote, a length or a bound that is one more, in any part of the plan: another question."""
+    plan = STREAMS[kind]()._plan
+    found = [fingerprint(plan.question())]
+    for name in [one.name for one in fields(plan) if one.name in ("blocks", "first", "later", "rule")]:
+        part = getattr(plan, name)
+        for one in fields(part):
+            value = getattr(part, one.name)
+            if isinstance(value, int | np.ndarray):
+                changed, other = copy.copy(part), copy.copy(plan)
+                object.__setattr__(changed, one.name, value + 1)  # such a plan need not be a sensible one
+                object.__setattr__(other, name, changed)
+                found.append(fingerprint(other.question()))
+    assert len(set(found)) == len(found) > 3
 
 
 class Own(stats.rv_continuous):
