@@ -443,22 +443,27 @@ def noises(document: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
                 yield part, name
 
 
-@pytest.mark.parametrize("name", [name for name in MADE if name not in WITHOUT_ROWS])
-def test_noise_that_hides_one_row_hides_no_person_of_two(name: str) -> None:
+def test_noise_that_hides_one_row_hides_no_person_of_two() -> None:
     """Where a document names a noise at all: in each of its places the one that a design for one row has there."""
-    single, double = (MADE[name](privacy="pure(1)", max_rows_per_unit=rows) for rows in (1, 2))
-    text, other = json.dumps(double.to_dict()), json.loads(json.dumps(single.to_dict()))
-    for place, (part, field) in enumerate(noises(other)):
-        document = json.loads(text)
-        found = list(noises(document))[place]
-        if found[0][found[1]] == part[field]:
-            continue  # it hides two rows as well: the scores are finer, or it is made for a budget of its own
-        found[0][found[1]] = part[field]
-        try:
-            one = type(double).from_dict(document)
-        except InvalidInput:
-            continue
-        assert excess(one.privacy, parts_of(one, document, one.privacy)) <= 1e-6
+    accepted, tried = [], 0
+    for name in (name for name in MADE if name not in WITHOUT_ROWS):
+        single, double = (MADE[name](privacy="pure(1)", max_rows_per_unit=rows) for rows in (1, 2))
+        text, other = json.dumps(double.to_dict()), json.loads(json.dumps(single.to_dict()))
+        for place, (part, field) in enumerate(noises(other)):
+            document = json.loads(text)
+            found = list(noises(document))[place]
+            if found[0][found[1]] == part[field]:
+                continue  # it hides two rows as well: the scores are finer, or it is made for a budget of its own
+            found[0][found[1]] = part[field]
+            tried += 1
+            try:
+                one = type(double).from_dict(document)
+            except InvalidInput:
+                continue
+            if excess(one.privacy, parts_of(one, document, one.privacy)) > 1e-6:
+                accepted.append((name, place))
+    assert not accepted
+    assert tried > 20
 
 
 @pytest.mark.parametrize("field", ["cutoff", "score.step", "score.origin", "coin.cutoff", "shift"])

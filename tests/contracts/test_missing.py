@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from fractions import Fraction
@@ -38,6 +39,21 @@ def only_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that a release is computed from."""
     monkeypatch.setattr(EstimateDesign, "release", lambda _self, draw, **_: tuple(draw))
     monkeypatch.setattr("privatest.decision.run.replace", lambda found, **_: found)
+
+
+def test_how_many_records_are_summed_is_said_by_the_noisy_number_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is drawn about neighbours, one of which has a record less, where each record adds many widths."""
+    design = counting_design()
+    score = replace(design.score, table=design.score.table + 10, support=design.score.support + 10)  # type: ignore[union-attr]
+    design = replace(design, score=score)
+    monkeypatch.setattr(sys.modules["privatest.estimates.estimate"], "MISCOUNTED", 5)  # else so few are summed: always one
+    only_the_draw(monkeypatch)
+    pairs = list(itertools.permutations([(1.0, 1.0), (1.0, np.nan)], 2))
+    summed = {design._presence.summed(Fraction(number), 2) for number in range(-3, 6)}
+    assert summed == {1, 2}
+    with walking(3):
+        laws = laws_of(lambda data, source: design.run(np.array(data), rng=source), pairs)
+        assert 0.3 < largest_loss(laws, pairs, None) <= EPSILON * SLACK
 
 
 def test_total_and_number_of_present_records_are_private_together(monkeypatch: pytest.MonkeyPatch) -> None:
