@@ -72,6 +72,24 @@ def test_what_is_told_of_the_number_present_holds_it_as_often_as_is_told(privacy
         assert held >= confidence * (1 - 1e-9) - 1e-12
 
 
+@pytest.mark.parametrize("name", ["rate", "mean", "share"])
+def test_the_ends_of_an_interval_are_rejected_with_what_the_number_present_leaves_of_the_error(name: str) -> None:
+    """At the design's confidence and at others, by the tails of the total of as many records as are summed."""
+    design = COUNTING[name](privacy="pure(1)")
+    number = Fraction(design.n // 2)
+    inversion = design._inversion(design._presence.summed(number, design.n))
+    middle = sum(design.between) / 2
+    noisy = math.floor(inversion.total(middle).mean) + design.noise.offset
+    found = design.release([noisy, number])
+    for confidence in (design.confidence, 0.8, 0.5):
+        low, high = design.interval([noisy, number], confidence)
+        assert confidence != design.confidence or found.interval == (low, high)
+        half = (1 - confidence - design._presence.miss) / 2
+        for end in (low, high):
+            tails = inversion.at_least(end, end, noisy), inversion.at_most(end, end, noisy)
+            assert min(tails) == pytest.approx(half, rel=1e-3)
+
+
 # What further records add ---------------------------------------------------------------------------------------------
 
 

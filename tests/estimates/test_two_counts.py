@@ -102,6 +102,25 @@ def test_a_pvalue_is_never_below_the_largest_tail_nor_far_above(show: Any) -> No
     assert max(excesses) < 1e-3
 
 
+def test_a_largest_tail_is_not_exceeded_between_the_points_looked_at() -> None:
+    """For polynomials of the largest degree that is looked for, whose maxima lie anywhere."""
+    rng, two, (low, high) = np.random.default_rng(6), counts((25, 30)), (0.2, 0.7)
+    degree = two._degree((low, high), 0.0)
+    excesses = []
+    for _ in range(20):
+        terms = np.where(np.arange(degree + 1) > 0.8 * degree, rng.normal(size=degree + 1), 0.0) / degree
+
+        def tail(place: float, terms: Any = terms) -> float:
+            at = min(max((2 * place - low - high) / (high - low), -1.0), 1.0)
+            return 0.5 + float(np.polynomial.chebyshev.chebval(at, terms))
+
+        looked = np.cos(np.linspace(0, np.pi, 40 * 256 * degree // 2 + 1))
+        largest = 0.5 + float(np.polynomial.chebyshev.chebval(looked, terms).max())
+        excesses.append(two._largest(tail, (low, high)) / largest - 1)
+    assert min(excesses) >= 0
+    assert max(excesses) < 1e-4
+
+
 @pytest.mark.parametrize(("seen_of_it", "left"), [(1.0, 2e-3), (0.97, 0.05)])
 def test_an_interval_s_ends_are_rejected_for_certain(
     seen_of_it: float, left: float, monkeypatch: pytest.MonkeyPatch
