@@ -46,7 +46,9 @@ def test_how_many_records_are_summed_is_said_by_the_noisy_number_alone(monkeypat
     design = counting_design()
     score = replace(design.score, table=design.score.table + 10, support=design.score.support + 10)  # type: ignore[union-attr]
     design = replace(design, score=score)
-    monkeypatch.setattr(sys.modules["privatest.estimates.estimate"], "MISCOUNTED", 5)  # else so few are summed: always one
+    monkeypatch.setattr(
+        sys.modules["privatest.estimates.estimate"], "MISCOUNTED", 5
+    )  # else so few are summed: always one
     only_the_draw(monkeypatch)
     pairs = list(itertools.permutations([(1.0, 1.0), (1.0, np.nan)], 2))
     summed = {design._presence.summed(Fraction(number), 2) for number in range(-3, 6)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 
 import privatest as pt
 from privatest.changepoint.change_plan import ChangePlan
+from privatest.errors import InvalidData
 from tests.engines.warehouses import WAREHOUSES
 
 COINS = "bernoulli(0.2)", "bernoulli(0.8)"
@@ -33,6 +35,10 @@ DESIGNS: dict[str, Callable[[], Any]] = {
     "fit": lambda: pt.design_fit([0.8, 0.2], distance=0.3, epsilon=1, n=N),
     "estimate": lambda: pt.design_estimate("bernoulli(?)", epsilon=1, n=N),
     "two steps": lambda: pt.design_estimate("normal(mean=?, sd=1)", epsilon=20, **WIDE),
+    "median": lambda: pt.design_estimate("median", between=(0, 1), epsilon=1, n=N),
+    "mean": lambda: pt.design_estimate("mean", between=(0, 1), epsilon=1, n=N),
+    "table": lambda: pt.design_table(between=(0, 1), epsilon=1, n=N),
+    "table test": lambda: pt.design_table(edges=[0.5], epsilon=1, n=N).power(*COINS),
     "groups": lambda: pt.design_groups(n=(N // 2, N // 2), epsilon=1),
     "blocks": lambda: pt.design_change(*COINS, epsilon=4, n=N, method="blocks"),
     "direct": lambda: pt.design_change(*COINS, epsilon=4, n=N, method="direct", assume_change=True),
@@ -176,6 +182,13 @@ def test_a_refusal_costs_nothing(name: str, source: str, ledger: pt.Ledger, tmp_
             ask(name, SOURCES[source](table(wrong), folder), given)
         assert ledger.spent("d") == 0, what
     assert [entry.kind for entry in ledger.history("d")] == ["grant"]
+
+
+def test_every_design_for_a_public_number_of_records_refuses_another_number() -> None:
+    for name, number in product(filter(counted, DESIGNS), (N - 1, N + 1)):
+        content = pa.table({column: [*values, values[0]][:number] for column, values in columns().items()})
+        with pytest.raises(InvalidData, match="records"):
+            ask(name, content, {"column": "x"})
 
 
 @pytest.mark.parametrize("name", [*DESIGNS, *CALLS])

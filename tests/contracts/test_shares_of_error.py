@@ -19,6 +19,7 @@ import pytest
 import privatest as pt
 from privatest.estimates import table as tables
 from privatest.estimates.present_records import PresentCount
+from privatest.estimates.table_family import TableFamily, read_family
 from privatest.privacy import Noise
 from privatest.results import Table
 from privatest.scores import EdgeCells
@@ -209,3 +210,17 @@ def test_the_ends_of_a_share_s_interval_are_rejected_with_half_of_the_error(kind
         statistic = table._share_statistic(chosen, end)
         law = np.where(chosen, end / chosen.sum(), (1 - end) / (~chosen).sum())
         assert error / 4 < statistic.tail(law, possible, side) <= error / 2 * ROUNDING
+
+
+@pytest.mark.parametrize(("family", "between"), [("normal(mean=?, sd=1)", (-3, 3)), ("poisson(?)", (0.5, 9))])
+def test_the_ends_of_a_family_s_interval_are_rejected_for_certain(family: str, between: tuple[float, float]) -> None:
+    """By exact tails, where those that look for the ends are a percent off."""
+    rng = np.random.default_rng(0)
+    data = rng.poisson(2, 40).astype(float) if "poisson" in family else rng.normal(0.4, 1, 40)
+    table = pt.tabulate(data, edges=[-1, 0, 1, 2, 3], n=40, epsilon=0.5, rng=rng)
+    error, possible = table._with_error(0.8)
+    fitted = TableFamily(read_family(family, {"": between}, table._edges), table, tuple(possible))
+    for end, side in zip(fitted.interval(0, error), (1, 0), strict=True):
+        assert between[0] < end < between[1]
+        law, weights = fitted.weights([end], 0, efficient=False)
+        assert 0.9 * error / 2 < table.statistic(weights).tail(law, possible, side) <= error / 2 * ROUNDING

@@ -11,6 +11,7 @@ from scipy import stats
 
 import privatest as pt
 from privatest.errors import InvalidInput
+from privatest.estimates.stepped_design import UNITS
 from privatest.privacy import as_notion
 from privatest.results import SteppedDesign, TableAnswer, TableEstimate
 
@@ -90,6 +91,18 @@ def test_a_plan_knows_the_width_before_the_run() -> None:
     mean = pt.design_estimate("mean", n=2_000, epsilon=1, between=(-20, 20)).expected_width("normal(3, 2)")
     assert 0.175 < mean < 1.5
     assert SteppedDesign.from_json(design.to_json()) == design
+
+
+@pytest.mark.parametrize("between", [(-20, 20), (0.3, 1)])
+def test_a_record_adds_to_a_total_what_the_middle_of_its_own_cell_does(between: tuple[float, float]) -> None:
+    design = pt.design_estimate("mean", n=500, epsilon=1, between=between)
+    edges, last = design._edge_values, len(design._edge_values) - 1
+    middles = np.concatenate([edges[:1], (edges[:-1] + edges[1:]) / 2, edges[-1:]])
+    for low, high in ((0, last), (last // 3, last // 2)):
+        share = np.clip((middles - edges[low]) / (edges[high] - edges[low]), 0, 1)
+        off = design._steps((low, high)) + UNITS // 2 - share * UNITS
+        assert off.min() > -1
+        assert off.max() < 1e-6  # rounded down, but for rounding of doubles
 
 
 @pytest.mark.parametrize("privacy", ["zcdp(0.5)", "approx(1, 1e-6)", "gdp(1)", "tv(0.3)"])
