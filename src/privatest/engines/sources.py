@@ -270,10 +270,8 @@ def _in_memory(source: Any, selection: Selection) -> Records:
     library = type(source).__module__.partition(".")[0]
     # The class is looked at, not the object: a pandas column shows its index as attributes.
     table = hasattr(type(source), "columns") or hasattr(type(source), "column_names")
-    if (
-        library == "polars" and not table and str(source.dtype) == "Object"
-    ):  # Arrow has no such type; a list may hold it
-        return _single(source.to_list())
+    if library == "polars" and not table and str(getattr(source, "dtype", "")) == "Object":
+        return _single(source.to_list())  # Arrow has no type for Python's objects; a list may hold them
     if not table and (library == "pyarrow" or (library not in ("pandas", "numpy") and _speaks_arrow(source))):
         source = _from_capsule(source)
         library, table = "pyarrow", hasattr(type(source), "column_names")
@@ -283,6 +281,8 @@ def _in_memory(source: Any, selection: Selection) -> Records:
         return _single(source)
     names = [str(name) for name in (source.column_names if hasattr(source, "column_names") else source.columns)]
     wanted = selection.of(names, "the data")
+    if library == "polars" and str(source.schema[wanted.record]) == "Object" and len(wanted.distinct()) == 1:
+        return _single(source[wanted.record].to_list(), wanted.record)
     if library == "polars":
         source, library = _from_capsule(source.select(wanted.distinct())), "pyarrow"
     if library == "pyarrow":
